@@ -1,0 +1,48 @@
+package call
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Nonces makes and checks the nonces of attempts. A nonce is the attempt's
+// number and a MAC over key, function and attempt under a secret that only the
+// dispatchers hold, so an executor can answer only calls that it was given, and
+// a dispatcher can check an outcome even after its store was lost (ADR 0004).
+type Nonces struct{ secret []byte }
+
+// NewNonces uses the installation's secret, which all dispatchers share.
+func NewNonces(secret []byte) Nonces { return Nonces{secret: secret} }
+
+// For is the nonce of one attempt.
+func (n Nonces) For(k Key, function string, attempt int) string {
+	mac := hmac.New(sha256.New, n.secret)
+	for _, s := range []string{k.Session, k.Turn, k.Call, function} {
+		fmt.Fprintf(mac, "%d:%s", len(s), s)
+	}
+	fmt.Fprintf(mac, "#%d", attempt)
+	return itoa(attempt) + "-" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))[:22]
+}
+
+// Check reports the attempt that a nonce belongs to, and false when it was not
+// made by For for this key and function.
+func (n Nonces) Check(k Key, function, nonce string) (attempt int, ok bool) {
+	head, _, found := strings.Cut(nonce, "-")
+	if !found {
+		return 0, false
+	}
+	attempt, err := strconv.Atoi(head)
+	if err != nil || attempt < 1 {
+		return 0, false
+	}
+	if !hmac.Equal([]byte(n.For(k, function, attempt)), []byte(nonce)) {
+		return 0, false
+	}
+	return attempt, true
+}
