@@ -12,7 +12,7 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // Nonces makes and checks the nonces of attempts. A nonce is the attempt's
-// number and a MAC over key, function and attempt under a secret that only the
+// number and a MAC over key, function token and attempt under a secret that only the
 // dispatchers hold, so an executor can answer only calls that it was given, and
 // a dispatcher can check an outcome even after its store was lost (ADR 0004).
 type Nonces struct{ secret []byte }
@@ -20,10 +20,10 @@ type Nonces struct{ secret []byte }
 // NewNonces uses the installation's secret, which all dispatchers share.
 func NewNonces(secret []byte) Nonces { return Nonces{secret: secret} }
 
-// For is the nonce of one attempt.
-func (n Nonces) For(k Key, function string, attempt int) string {
+// For is the nonce of one attempt of the call for the function with this token.
+func (n Nonces) For(k Key, token string, attempt int) string {
 	mac := hmac.New(sha256.New, n.secret)
-	for _, s := range []string{k.Session, k.Turn, k.Call, function} {
+	for _, s := range []string{k.Session, k.Turn, k.Call, token} {
 		fmt.Fprintf(mac, "%d:%s", len(s), s)
 	}
 	fmt.Fprintf(mac, "#%d", attempt)
@@ -31,8 +31,8 @@ func (n Nonces) For(k Key, function string, attempt int) string {
 }
 
 // Check reports the attempt that a nonce belongs to, and false when it was not
-// made by For for this key and function.
-func (n Nonces) Check(k Key, function, nonce string) (attempt int, ok bool) {
+// made by For for this key and token.
+func (n Nonces) Check(k Key, token, nonce string) (attempt int, ok bool) {
 	head, _, found := strings.Cut(nonce, "-")
 	if !found {
 		return 0, false
@@ -41,7 +41,7 @@ func (n Nonces) Check(k Key, function, nonce string) (attempt int, ok bool) {
 	if err != nil || attempt < 1 {
 		return 0, false
 	}
-	if !hmac.Equal([]byte(n.For(k, function, attempt)), []byte(nonce)) {
+	if !hmac.Equal([]byte(n.For(k, token, attempt)), []byte(nonce)) {
 		return 0, false
 	}
 	return attempt, true

@@ -1,0 +1,62 @@
+package call
+
+// Delivered is an outcome as the queue delivered it to a dispatcher.
+type Delivered struct {
+	// Outcome is what the executor reported. Only valid when Invalid is nil.
+	Outcome Outcome
+	// Token is the function's token in the subject that carried the message. The
+	// server's permissions vouch for it; what the payload says does not count.
+	Token string
+	// ID is the message id, the same for a repeated outcome.
+	ID string
+	// Deliveries counts how often this message was handed out, from 1.
+	Deliveries int
+	// Invalid says why the message is not an outcome; nil when it is one.
+	Invalid error
+	// Subject and Body are the message as it came, for a dead letter.
+	Subject string
+	Body    []byte
+	// Ack removes the message from its stream. It must be called once the message
+	// is not needed any more; calling it again does nothing.
+	Ack func()
+}
+
+// DeadLetter is a message that could not be used, kept for operators.
+type DeadLetter struct {
+	// Token is the function's token.
+	Token string
+	// Reason is one of a few machine words, Detail the sentence for people.
+	Reason, Detail string
+	Subject        string
+	Body           []byte
+}
+
+// Standing is what a dispatcher answers to an executor that asks about a call
+// before it runs it again.
+type Standing string
+
+// The standings of a call.
+const (
+	// StandingPending: no result is saved; somebody waits for one.
+	StandingPending Standing = "pending"
+	// StandingAnswered: a result is saved; running it again is useless.
+	StandingAnswered Standing = "answered"
+	// StandingCancelled: nobody waits for the result any more.
+	StandingCancelled Standing = "cancelled"
+	// StandingUnknown: the dispatcher has no record of the call.
+	StandingUnknown Standing = "unknown"
+)
+
+// Standing is what the state means to an executor that asks before a re-run.
+func (s State) Standing() Standing {
+	switch {
+	case s == Absent:
+		return StandingUnknown
+	case s.Open():
+		return StandingPending
+	case s == Cancelled:
+		return StandingCancelled
+	default:
+		return StandingAnswered
+	}
+}
