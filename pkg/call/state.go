@@ -28,9 +28,10 @@ const (
 )
 
 // transitions is the state machine: for each state, the states that may follow.
+// Seen follows itself when a hand-over of unknown fate is published once more.
 var transitions = map[State][]State{
 	Absent:    {Seen, Held, Succeeded, Failed},
-	Seen:      {Queued, Held, Succeeded, Failed, Cancelled},
+	Seen:      {Seen, Queued, Held, Succeeded, Failed, Cancelled},
 	Held:      {Seen, Queued, Succeeded, Failed, Cancelled},
 	Queued:    {Seen, Succeeded, Failed, Cancelled},
 	Succeeded: {Submitted, Settled, Cancelled, Obsolete},

@@ -39,8 +39,9 @@ type Record struct {
 	// Result is the saved result. Nil before there is one, and after the call's
 	// end, when the store drops bodies.
 	Result *call.Result
-	// Age is the time since the claim by the store's clock.
-	Age time.Duration
+	// Age is the time since the claim, Since the time since the last change of
+	// state, attempt or hand-over, both by the store's clock.
+	Age, Since time.Duration
 }
 
 // Claim asks to record a call that required actions list.
