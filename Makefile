@@ -1,0 +1,74 @@
+# `make help` lists what can be made. `make test` is the whole check, on a fresh machine too.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+# The linter and the formatters live in their own module file, so that go.mod lists only what callfan needs.
+TOOL := go tool -modfile=tools/tools.mod
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+# Tests start server processes, which the test cache does not see: -count=1 runs them every time.
+TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
+PACKAGES ?= ./...
+BENCH ?= .
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## Install what the tests need beside Go: redis-server and a C compiler (by apt, as root)
+	@missing=(); \
+	command -v redis-server >/dev/null || missing+=(redis-server); \
+	command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-dev); \
+	if (( $${#missing[@]} == 0 )); then exit 0; fi; \
+	if [[ $$(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then \
+		echo "missing for the tests: $${missing[*]}; remedy: sudo apt-get install $${missing[*]}" >&2; exit 1; \
+	fi; \
+	apt-get update -qq; \
+	RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"
+
+.PHONY: build
+build: ## Build the three programs into bin/
+	CGO_ENABLED=0 go build -o bin/ ./cmd/...
+
+.PHONY: test
+test: deps fmt-check vet lint build ## Check everything: format, vet, lint, build, and all tests with the race detector
+	go build -o bin/testcount ./tools/testcount
+	bin/testcount $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: quick
+quick: ## Run all tests without the race detector and without lint
+	go test $(PACKAGES)
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(TOOL) golangci-lint fmt
+
+.PHONY: fmt-check
+fmt-check: ## Show what is not formatted, and fail
+	$(TOOL) golangci-lint fmt --diff
+
+.PHONY: vet
+vet: ## Run go vet
+	go vet $(PACKAGES)
+
+.PHONY: lint
+lint: ## Run the linters of .golangci.yml
+	$(TOOL) golangci-lint run $(PACKAGES)
+
+.PHONY: cross
+cross: ## Build the three programs for linux, darwin and windows on amd64 and arm64 into bin/OS-ARCH/
+	@for platform in $(PLATFORMS); do \
+		os=$${platform%/*}; arch=$${platform#*/}; echo "build $$platform"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -o "bin/$$os-$$arch/" ./cmd/...; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks; BENCH selects them by a regular expression
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PACKAGES)
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin
