@@ -119,7 +119,7 @@ func (s *NATSServer) Kill() { s.process.t.Helper(); s.process.kill() }
 // consumers in files come back; those in memory do not.
 func (s *NATSServer) Start() { s.process.t.Helper(); s.process.start() }
 
-// Pause freezes the server: connections stay open and nothing is answered until Resume.
+// Pause freezes the server: connections stay open, and from its return on nothing is answered until Resume.
 func (s *NATSServer) Pause() { s.process.t.Helper(); s.process.signal("pause", pause) }
 
 // Resume lets a paused server go on.

@@ -91,7 +91,7 @@ func (s *RedisServer) Kill() { s.process.t.Helper(); s.process.kill() }
 // the data of a server with RedisAppendOnly comes back.
 func (s *RedisServer) Start() { s.process.t.Helper(); s.process.start() }
 
-// Pause freezes the server: connections stay open and nothing is answered until Resume.
+// Pause freezes the server: connections stay open, and from its return on nothing is answered until Resume.
 func (s *RedisServer) Pause() { s.process.t.Helper(); s.process.signal("pause", pause) }
 
 // Resume lets a paused server go on.

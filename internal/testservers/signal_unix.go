@@ -9,6 +9,11 @@ import (
 
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 
-func pause(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+func pause(p *os.Process) error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return awaitPaused(p)
+}
 
 func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

@@ -2,6 +2,11 @@
 
 package testservers
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 func dieWithParent() *syscall.SysProcAttr { return nil }
+
+func awaitPaused(*os.Process) error { return nil }
