@@ -30,7 +30,8 @@ type Record struct {
 	Key      call.Key
 	Function string
 	State    call.State
-	// Attempt and Handover are those of the latest publication, both from 1.
+	// Attempt and Handover are those of the latest publication, both from 1; 0
+	// before a Move set them.
 	Attempt, Handover int
 	// ClaimedAt is the store's clock at the claim, to the millisecond.
 	ClaimedAt time.Time
@@ -44,7 +45,8 @@ type Record struct {
 	Age, Since time.Duration
 }
 
-// Claim asks to record a call that required actions list.
+// Claim asks to record a call that required actions list. A call that is claimed
+// again keeps its record, whatever Function and State say.
 type Claim struct {
 	Key      call.Key
 	Function string
@@ -58,9 +60,11 @@ type Completion struct {
 	Function string
 	Result   call.Result
 	// OutcomeID identifies the outcome (its message id, or a word for a result
-	// that the dispatcher made). Saving the same OutcomeID again is a replay.
+	// that the dispatcher made). Saving the same OutcomeID again is a replay. An
+	// empty one is never a replay, so always set it.
 	OutcomeID string
-	// Attempt is the attempt that it answers; kept when Adopt makes the record.
+	// Attempt is the attempt that it answers; kept when Adopt makes the record,
+	// whose hand-over is then 0: unknown.
 	Attempt int
 	// Adopt makes the record when the call is unknown: for a store that lost it.
 	Adopt bool
@@ -94,6 +98,9 @@ type Completed struct {
 type Move struct {
 	Key call.Key
 	// To is the wanted state; the move is made only from a state in To.From().
+	// Two kinds of transitions are not moves, and a Move that asks for one is
+	// simply not done: those out of call.Absent belong to Claim and Adopt, those to
+	// call.Succeeded and call.Failed to Complete.
 	To call.State
 	// Attempt and Handover, when not zero, replace the record's.
 	Attempt, Handover int
@@ -127,13 +134,15 @@ type Lease struct {
 // An error of the method itself means that any part of it may have been done.
 type Store interface {
 	// Claim records calls that are absent and answers the record of each, new or
-	// not. All calls belong to one session. Results of saved calls are included.
+	// not. All calls belong to one session. Results of saved calls are included. The
+	// error is ErrFenced when a turn refused the fence; other turns were recorded.
 	Claim(ctx context.Context, fence uint64, claims []Claim) ([]Record, error)
 	// Complete saves results; the first one saved for a call wins for ever. fences
 	// holds the fence to write under for each completion.
 	Complete(ctx context.Context, fences []uint64, completions []Completion) ([]Completed, error)
 	// Move changes states. Entering a final state drops the result's body; when no
-	// call of a turn is left open, the turn's markers live on for the retention.
+	// call of a turn is left open or saved, the turn's markers live on for the
+	// retention, and longer while Claim still asks for them.
 	Move(ctx context.Context, fence uint64, moves []Move) ([]Moved, error)
 	// Get reads records, with results; an unknown call has the state call.Absent.
 	Get(ctx context.Context, keys []call.Key) ([]Record, error)
@@ -166,3 +175,8 @@ type Store interface {
 
 // DefaultRetention is how long the markers of an ended turn are kept.
 const DefaultRetention = time.Hour
+
+// DefaultPartitions is the number of partitions of an installation. Stores and
+// dispatchers of one installation must agree on it: it decides to which
+// partition an attached session belongs.
+const DefaultPartitions = 64
