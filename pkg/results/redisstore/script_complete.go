@@ -1,0 +1,50 @@
+package redisstore
+
+// completeScript saves the first result of each of a turn's calls.
+//
+//	KEYS[1]  the turn
+//	KEYS[2]  the turn's results
+//	KEYS[3]  the session's turns
+//	ARGV[1]  fence
+//	ARGV[2]  ActiveTTL, ms
+//	ARGV[3]  Retention, ms (not used)
+//	ARGV[4]  turn id
+//	ARGV[5…] per call: call id, function, state letter S or F, outcome id,
+//	         attempt, "1" to adopt an unknown call, result
+//
+// Returns "FENCED" and writes nothing, or {now, then per call: verdict, entry, result or nil}.
+// The verdict is S (saved, now or earlier), X (superseded) or - (unknown).
+var completeScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaMeta + `
+local reply, adopted, saved = {now}, 0, false
+for i = 5, #ARGV, 7 do
+  local field = ':' .. ARGV[i]
+  local meta = redis.call('HGET', KEYS[1], field)
+  local verdict, body = 'S', false
+  local state, attempt, handover, claimed, length, rest
+  if meta then
+    state, attempt, handover, claimed, length, rest = parse(meta)
+  elseif ARGV[i + 5] == '1' then
+    state, attempt, handover, claimed, length, rest = 'q', ARGV[i + 4], '0', now, #ARGV[i + 1], ARGV[i + 1]
+    adopted = adopted + 1
+  end
+  if not state then
+    verdict, meta = '-', ''
+  elseif isopen(state) then
+    meta = format(ARGV[i + 2], attempt, handover, claimed, length, string.sub(rest, 1, length) .. ARGV[i + 3])
+    redis.call('HSET', KEYS[1], field, meta)
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 6])
+    saved = true
+  elseif ARGV[i + 3] == '' or string.sub(rest, length + 1) ~= ARGV[i + 3] then
+    verdict, body = 'X', redis.call('HGET', KEYS[2], ARGV[i])
+  end
+  reply[#reply + 1] = verdict
+  reply[#reply + 1] = meta
+  reply[#reply + 1] = body
+end
+if saved then
+  redis.call('HINCRBY', KEYS[1], 'n', adopted)
+  keep(ARGV[2])
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then stamp() end
+return reply
+`)

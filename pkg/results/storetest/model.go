@@ -1,0 +1,5 @@
+package storetest
+
+import "testing"
+
+func testModel(*testing.T, backend) {}
