@@ -58,3 +58,18 @@ func (o Outcome) Result() Result {
 	}
 	return Result{Error: o.Error, Reason: reason}
 }
+
+// MessageID identifies the outcome for its stream: a repeated outcome is stored
+// once. A hand-over can come back released more than once in one attempt, so its
+// number is part of that id.
+func (o Outcome) MessageID(handover int) string {
+	if o.Kind == Released {
+		return o.ReleaseID(handover)
+	}
+	return o.Nonce + "." + string(o.Kind)
+}
+
+// ReleaseID is the message id of a Released outcome of this attempt's hand-over.
+func (o Outcome) ReleaseID(handover int) string {
+	return o.Nonce + "." + string(Released) + "." + itoa(handover)
+}

@@ -1,0 +1,256 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/results"
+)
+
+// saved is a result that the store has, on its way to its session.
+type saved struct {
+	delivered  call.Delivered
+	completion results.Completion
+	completed  results.Completed
+}
+
+// collect handles a batch of outcomes of the partition: results are saved, the
+// first one of a call for ever, in one go for the whole batch; everything else
+// goes to the session that the call belongs to.
+func (p *partition) collect(batch []call.Delivered) {
+	completions := make([]results.Completion, 0, len(batch))
+	origins := make([]call.Delivered, 0, len(batch))
+	for _, dv := range batch {
+		attempt, ok := p.check(dv)
+		if !ok {
+			continue
+		}
+		switch dv.Outcome.Kind {
+		case call.Success, call.Failure:
+			completions = append(completions, results.Completion{
+				Key: dv.Outcome.Key, OutcomeID: dv.ID, Attempt: attempt,
+				Result: p.d.acceptable(dv.Outcome.Result()),
+			})
+			origins = append(origins, dv)
+		default:
+			p.deliver(dv.Outcome.Session, func(s *session) { s.notAResult(dv, attempt) })
+		}
+	}
+	if len(completions) == 0 {
+		return
+	}
+	done, err := p.complete(completions)
+	if err != nil {
+		return // the partition ends; what is not acked comes again
+	}
+	sessions := make(map[string][]saved)
+	for i, c := range done {
+		if c.Err != nil {
+			p.lost()
+			continue
+		}
+		id := completions[i].Key.Session
+		sessions[id] = append(sessions[id], saved{origins[i], completions[i], c})
+	}
+	for id, list := range sessions {
+		p.deliver(id, func(s *session) { s.savedAll(list) })
+	}
+}
+
+// check buries what cannot be an outcome of this partition: wrong shape, a nonce
+// that was not made for this call, function and attempt, or the wrong partition.
+// It reports the attempt that the outcome belongs to.
+func (p *partition) check(dv call.Delivered) (attempt int, ok bool) {
+	reason, detail := "", ""
+	if dv.Invalid != nil {
+		reason, detail = EventInvalidOutcome, dv.Invalid.Error()
+	} else if attempt, ok = p.d.nonces.Check(dv.Outcome.Key, dv.Token, dv.Outcome.Nonce); !ok {
+		reason, detail = EventForgedOutcome, "the nonce does not belong to this call, function and attempt"
+	} else if n := call.Partition(dv.Outcome.Session, p.d.cfg.Partitions); n != p.n {
+		reason, detail = EventForgedOutcome, fmt.Sprintf("the session belongs to partition %d", n)
+	}
+	if reason == "" {
+		return attempt, true
+	}
+	p.d.obs.Count(reason)
+	p.d.log.Warn("an outcome was refused", "partition", p.n, "subject", dv.Subject, "reason", reason, "detail", detail)
+	ctx, cancel := context.WithTimeout(p.ctx, requestTimeout)
+	defer cancel()
+	letter := call.DeadLetter{Token: dv.Token, Reason: reason, Detail: detail, Subject: dv.Subject, Body: dv.Body}
+	if err := p.d.queue.Bury(ctx, letter); err != nil {
+		p.d.log.Warn("a refused outcome was not kept; it comes again", "partition", p.n, "error", err)
+		return 0, false
+	}
+	dv.Ack()
+	return 0, false
+}
+
+// complete saves results and keeps trying while the store fails: no outcome may be
+// acked, and none needs to be fetched, before.
+func (p *partition) complete(completions []results.Completion) ([]results.Completed, error) {
+	fences := make([]uint64, len(completions))
+	for i := range fences {
+		fences[i] = p.fence
+	}
+	delay := delays(100*time.Millisecond, 2*time.Second)
+	for failing := false; ; failing = true {
+		done, err := p.d.store.Complete(p.ctx, fences, completions)
+		if err == nil {
+			return done, nil
+		}
+		if p.ctx.Err() != nil {
+			return nil, err
+		}
+		if !failing {
+			p.d.log.Error("results cannot be saved; they wait in their stream", "partition", p.n,
+				"full", errors.Is(err, results.ErrFull), "error", err)
+		}
+		select {
+		case <-p.ctx.Done():
+			return nil, p.ctx.Err()
+		case <-time.After(delay.NextBackOff()):
+		}
+	}
+}
+
+// savedAll takes over results that the collector saved.
+func (s *session) savedAll(list []saved) {
+	for _, sv := range list {
+		t := s.calls[sv.completion.Key]
+		if sv.completed.Verdict == results.Unknown {
+			s.unknownToStore(t, sv.delivered)
+			continue
+		}
+		if t == nil {
+			rec := sv.completed.Record
+			if rec.State.Final() || rec.State == call.Submitted && sv.completed.Verdict == results.Superseded {
+				s.lateOutcome(sv.delivered)
+				continue
+			}
+			// Recorded by an earlier owner, and not known here: the next GET decides.
+			t = &tracked{Call: call.Call{Key: rec.Key, Function: rec.Function}}
+			s.calls[rec.Key] = t
+			s.adopt(t, rec, time.Now())
+			s.wantGet(time.Now())
+		}
+		s.completed(t, sv.completion, sv.completed, []func(){sv.delivered.Ack})
+	}
+}
+
+// completed takes over the store's answer about a result of call t. acks are called
+// once the API accepted the result.
+func (s *session) completed(t *tracked, c results.Completion, done results.Completed, acks []func()) {
+	now := time.Now()
+	ackAll := func() {
+		for _, ack := range acks {
+			ack()
+		}
+	}
+	rec := done.Record
+	if done.Verdict == results.Superseded {
+		if len(acks) > 0 {
+			s.d.obs.Count(EventLateOutcome)
+		}
+		ackAll()
+		if t.state.Open() { // somebody else's result was first
+			s.enter(t, rec.State, "", now)
+			s.adopt(t, rec, now)
+		}
+		return
+	}
+	if t.result != nil && t.state == call.Submitted || t.state.Final() {
+		ackAll()
+		return
+	}
+	t.acks = append(t.acks, acks...)
+	if t.result != nil {
+		return // a repeated outcome: only its ack is new
+	}
+	result := c.Result
+	t.result, t.savedAt = &result, now
+	t.Arguments = nil
+	if t.state != rec.State {
+		s.enter(t, rec.State, result.Reason, now)
+	}
+	if rec.State == call.Submitted {
+		t.accepted = now
+		s.wantGet(now)
+	}
+}
+
+// lateOutcome lets go of an outcome whose call has ended.
+func (s *session) lateOutcome(dv call.Delivered) {
+	s.d.obs.Count(EventLateOutcome)
+	dv.Ack()
+}
+
+// unknownToStore handles a genuine outcome of which the store has no record, so the
+// store lost it: the outcome's message is the second copy.
+func (s *session) unknownToStore(t *tracked, dv call.Delivered) {
+	if t != nil && t.state.Open() && t.listed && !t.busy {
+		s.rebuild(t, dv)
+		return
+	}
+	s.orphans[dv.Outcome.Key] = dv
+	s.wantGet(time.Now())
+}
+
+// rebuild records a listed call from its outcome.
+func (s *session) rebuild(t *tracked, dv call.Delivered) {
+	if t.busy {
+		s.wantGet(time.Now().Add(200 * time.Millisecond)) // which comes back here
+		return
+	}
+	delete(s.orphans, t.Key)
+	if call.Token(t.Function) != dv.Token {
+		dv.Ack()
+		return
+	}
+	attempt, _ := s.d.nonces.Check(t.Key, dv.Token, dv.Outcome.Nonce)
+	s.d.obs.Count(EventRebuilt)
+	s.save(t, results.Completion{
+		Key: t.Key, Function: t.Function, OutcomeID: dv.ID, Attempt: attempt, Adopt: true,
+		Result: s.d.acceptable(dv.Outcome.Result()),
+	}, []func(){dv.Ack})
+}
+
+// notAResult handles the outcomes that do not answer the model.
+func (s *session) notAResult(dv call.Delivered, attempt int) {
+	t := s.calls[dv.Outcome.Key]
+	if t == nil || !t.state.Open() || attempt != t.attempt {
+		s.lateOutcome(dv)
+		return
+	}
+	if t.busy {
+		s.later(50*time.Millisecond, func() { s.notAResult(dv, attempt) })
+		return
+	}
+	now := time.Now()
+	switch dv.Outcome.Kind {
+	case call.Released:
+		if t.published && dv.ID != dv.Outcome.ReleaseID(t.handover) {
+			s.lateOutcome(dv) // of a hand-over that was followed by another
+			return
+		}
+		t.releases = append(t.releases, dv.Ack)
+		if t.published {
+			s.d.obs.Count(EventReleased)
+			t.handover++
+			t.published, t.tried, t.publishAt = false, time.Time{}, now
+		}
+	case call.Retry:
+		s.save(t, results.Completion{
+			Key: t.Key, Function: t.Function, OutcomeID: dv.ID, Attempt: attempt, Adopt: true,
+			Result: call.Result{
+				Reason: call.ReasonGaveUp,
+				Error:  fmt.Sprintf("%s failed for a technical reason: %s", t.Function, dv.Outcome.Reason),
+			},
+		}, []func(){dv.Ack})
+	case call.Deferred:
+		t.deferred = true
+		dv.Ack()
+	}
+}

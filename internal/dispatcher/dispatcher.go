@@ -1,0 +1,182 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// Dispatcher serves the sessions of the partitions that it owns.
+type Dispatcher struct {
+	cfg       Config
+	api       API
+	queue     Queue
+	store     Store
+	functions Functions
+	source    Source
+	nonces    call.Nonces
+	log       *slog.Logger
+	obs       Observer
+
+	mu         sync.Mutex
+	partitions map[int]*partition
+	handOvers  sync.WaitGroup
+}
+
+// Parts are what a dispatcher works with. Source may be nil: sessions are then
+// only looked at by the watchdog and by Nudge.
+type Parts struct {
+	API       API
+	Queue     Queue
+	Store     Store
+	Functions Functions
+	Source    Source
+}
+
+// New checks the configuration; Run starts the work.
+func New(cfg Config, parts Parts) (*Dispatcher, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("dispatcher: %w", err)
+	}
+	if parts.API == nil || parts.Queue == nil || parts.Store == nil || parts.Functions == nil {
+		return nil, errors.New("dispatcher: API, Queue, Store and Functions are required")
+	}
+	if parts.Source == nil {
+		parts.Source = noSource{}
+	}
+	return &Dispatcher{
+		cfg: cfg, api: parts.API, queue: parts.Queue, store: parts.Store,
+		functions: parts.Functions, source: parts.Source,
+		nonces: call.NewNonces(cfg.Secret), log: cfg.Logger, obs: cfg.Observer,
+		partitions: map[int]*partition{},
+	}, nil
+}
+
+// Run owns partitions and serves their sessions until ctx ends, then stops
+// gracefully: submissions under way are finished within StopTimeout and the
+// partitions are released, so that another replica goes on at once.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	d.own(ctx)
+	return nil
+}
+
+// Attach adds sessions to those that the installation watches. It returns once
+// the store has them; the owner of each starts within AttachPoll.
+func (d *Dispatcher) Attach(ctx context.Context, ids ...string) error {
+	for _, id := range ids {
+		if id == "" {
+			return errors.New("a session id is empty")
+		}
+	}
+	if err := d.store.Attach(ctx, ids...); err != nil {
+		return err
+	}
+	d.repoll(ids)
+	return nil
+}
+
+// Detach stops watching sessions. Calls that were claimed are still answered; new
+// ones are left alone.
+func (d *Dispatcher) Detach(ctx context.Context, ids ...string) error {
+	if err := d.store.Detach(ctx, ids...); err != nil {
+		return err
+	}
+	d.repoll(ids)
+	return nil
+}
+
+// repoll makes this replica's owners of the sessions look at the list at once.
+func (d *Dispatcher) repoll(ids []string) {
+	for _, id := range ids {
+		if p := d.partition(call.Partition(id, d.cfg.Partitions)); p != nil {
+			signal(p.attachedChanged)
+		}
+	}
+}
+
+// Nudge asks to look at a session now. It does nothing when another replica owns
+// the session or nobody watches it.
+func (d *Dispatcher) Nudge(id, trigger string) {
+	if p := d.partition(call.Partition(id, d.cfg.Partitions)); p != nil {
+		if s := p.lookup(id); s != nil {
+			s.nudge(trigger)
+		}
+	}
+}
+
+// Standing answers an executor that asks about a call before running it again.
+func (d *Dispatcher) Standing(ctx context.Context, key call.Key) (call.Standing, error) {
+	recs, err := d.store.Get(ctx, []call.Key{key})
+	if err != nil {
+		return "", err
+	}
+	return recs[0].State.Standing(), nil
+}
+
+// SessionInfo describes a session that this replica serves.
+type SessionInfo struct {
+	ID        string    `json:"id"`
+	Partition int       `json:"partition"`
+	Watched   bool      `json:"watched"`
+	Status    string    `json:"status"`
+	Open      int       `json:"open_calls"`
+	Saved     int       `json:"saved_results"`
+	Retrieved time.Time `json:"retrieved_at"`
+	// Trouble is the latest unresolved error, empty when all is well.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+// Sessions describes the sessions that this replica serves now.
+func (d *Dispatcher) Sessions() []SessionInfo {
+	d.mu.Lock()
+	parts := make([]*partition, 0, len(d.partitions))
+	for _, p := range d.partitions {
+		parts = append(parts, p)
+	}
+	d.mu.Unlock()
+	var infos []SessionInfo
+	for _, p := range parts {
+		infos = append(infos, p.infos()...)
+	}
+	return infos
+}
+
+// Owned is the number of partitions that this replica owns now.
+func (d *Dispatcher) Owned() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.partitions)
+}
+
+// Owns says whether this replica owns partition n now. Work of which one replica
+// is enough, such as polling the session list, goes to the owner of partition 0.
+func (d *Dispatcher) Owns(n int) bool { return d.partition(n) != nil }
+
+func (d *Dispatcher) partition(n int) *partition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.partitions[n]
+}
+
+// signal wakes the reader of a channel of capacity one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// delays is an endless exponential backoff with jitter.
+func delays(initial, limit time.Duration) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(initial), backoff.WithMaxInterval(limit),
+		backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.2), backoff.WithMaxElapsedTime(0))
+}

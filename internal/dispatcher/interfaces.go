@@ -1,0 +1,113 @@
+package dispatcher
+
+import (
+	"context"
+	"time"
+
+	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/results"
+)
+
+// API is the service whose sessions are served. Its errors are *call.Refusal.
+type API interface {
+	// Session retrieves a session.
+	Session(ctx context.Context, id string) (call.Session, error)
+	// Submit sends a batch of tool results; nil means accepted, not applied.
+	Submit(ctx context.Context, batch call.Batch) error
+}
+
+// Queue hands calls to executors and brings their outcomes back.
+type Queue interface {
+	// Publish stores hand-overs in the queue; the answers are in the order of the
+	// questions. The same hand-over published twice is stored once. An error
+	// leaves open whether the hand-over was stored.
+	Publish(ctx context.Context, dispatches []call.Dispatch) []error
+	// Consume gives batches of outcomes of a partition to handle until ctx ends.
+	// Outcomes that were not acked come again.
+	Consume(ctx context.Context, partition int, handle func([]call.Delivered)) error
+	// Cancel tells the executors of a function to stop working on a call.
+	Cancel(ctx context.Context, key call.Key, function, reason string) error
+	// Bury keeps a message that cannot be used for operators.
+	Bury(ctx context.Context, letter call.DeadLetter) error
+	// TooLarge says whether err, from Publish, means that the call can never be
+	// published because of its size.
+	TooLarge(err error) bool
+}
+
+// Functions knows the functions that executors have registered.
+type Functions interface {
+	// Function is the definition of a registered function.
+	Function(name string) (call.Function, bool)
+	// Changed is closed at the next change of any definition.
+	Changed() <-chan struct{}
+}
+
+// Source tells when a session may have changed.
+type Source interface {
+	// Watch calls nudge whenever the session should be looked at, until ctx ends.
+	Watch(ctx context.Context, session string, nudge func(trigger string))
+}
+
+// Transition is one step in a call's life.
+type Transition struct {
+	Key      call.Key
+	Function string
+	// Registered says whether the function is known; unknown names are free text
+	// and must not become metric labels.
+	Registered bool
+	From, To   call.State
+	// Reason is the result's reason, for steps into a saved state.
+	Reason string
+	// Age is the time since the call was claimed.
+	Age time.Duration
+}
+
+// Observer is told what happens, for metrics and displays. Its methods must not
+// block.
+type Observer interface {
+	// Transition reports one step of one call.
+	Transition(Transition)
+	// Request reports one API request: the operation ("session", "submit"), the
+	// refusal's class or "ok", and how long it took.
+	Request(operation, class string, took time.Duration)
+	// Batch reports an accepted submission.
+	Batch(answers, bytes int)
+	// Count reports one of the rare events that operators watch, by name.
+	Count(event string)
+	// Owned reports how many partitions and sessions this replica serves.
+	Owned(partitions, sessions int)
+}
+
+// Events that Observer.Count reports.
+const (
+	EventTakeover       = "partition_taken"
+	EventPartitionLost  = "partition_lost"
+	EventInvalidOutcome = "invalid_outcome"
+	EventForgedOutcome  = "forged_outcome"
+	EventLateOutcome    = "late_outcome"
+	EventUnknownOutcome = "unknown_outcome"
+	EventRebuilt        = "record_rebuilt"
+	EventRepublished    = "republished"
+	EventReleased       = "released"
+	EventResent         = "resent"
+	EventRelisted       = "relisted"
+	EventRepairedText   = "repaired_text"
+	EventSubstituted    = "substituted"
+	EventOtherAction    = "other_action"
+	EventAuthRefused    = "auth_refused"
+)
+
+type noObserver struct{}
+
+func (noObserver) Transition(Transition)                 {}
+func (noObserver) Request(string, string, time.Duration) {}
+func (noObserver) Batch(int, int)                        {}
+func (noObserver) Count(string)                          {}
+func (noObserver) Owned(int, int)                        {}
+
+type noSource struct{}
+
+func (noSource) Watch(ctx context.Context, _ string, _ func(string)) { <-ctx.Done() }
+
+// Store is the part of the results store that the dispatcher uses.
+type Store = results.Store

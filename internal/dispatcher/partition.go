@@ -1,0 +1,187 @@
+package dispatcher
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/callfan/callfan/pkg/results"
+)
+
+// partition is the work on one owned partition: its sessions, and the outcomes
+// that arrive for them.
+type partition struct {
+	d     *Dispatcher
+	n     int
+	fence uint64
+	// until is when the lease runs out, in Unix nanoseconds of the local clock.
+	until atomic.Int64
+	// fenced: a write was refused because another replica owns the partition.
+	fenced atomic.Bool
+
+	// ctx ends when the partition stops; work, which submissions run under, ends
+	// with it or, in a graceful stop, when they are done.
+	ctx, work     context.Context
+	cancel, abort context.CancelFunc
+	graceful      atomic.Bool
+	wg            sync.WaitGroup
+
+	attachedChanged chan struct{}
+
+	mu       sync.Mutex
+	sessions map[string]*session
+}
+
+func newPartition(d *Dispatcher, l results.Lease, until time.Time) *partition {
+	p := &partition{
+		d: d, n: l.Partition, fence: l.Fence,
+		attachedChanged: make(chan struct{}, 1), sessions: map[string]*session{},
+	}
+	p.until.Store(until.UnixNano())
+	p.work, p.abort = context.WithCancel(context.Background())
+	p.ctx, p.cancel = context.WithCancel(p.work)
+	return p
+}
+
+func (p *partition) start() {
+	p.wg.Go(p.followAttached)
+	p.wg.Go(func() {
+		if err := p.d.queue.Consume(p.ctx, p.n, p.collect); err != nil && p.ctx.Err() == nil {
+			p.d.log.Error("outcomes are no longer consumed", "partition", p.n, "error", err)
+			p.fenced.Store(true) // give the partition up rather than stand still
+		}
+	})
+}
+
+// stop ends the work and waits for it.
+func (p *partition) stop(graceful bool) {
+	p.graceful.Store(graceful)
+	p.cancel()
+	if graceful {
+		defer time.AfterFunc(p.d.cfg.StopTimeout, p.abort).Stop()
+	} else {
+		p.abort()
+	}
+	p.wg.Wait()
+	p.abort()
+}
+
+// lost notes that another replica owns the partition; the ownership loop stops it.
+func (p *partition) lost() { p.fenced.Store(true) }
+
+// followAttached keeps the set of watched sessions equal to the store's list.
+func (p *partition) followAttached() {
+	poll := time.NewTicker(p.d.cfg.AttachPoll)
+	defer poll.Stop()
+	version, failing := "", false
+	for {
+		ids, v, err := p.d.store.Attached(p.ctx, p.n, version)
+		switch {
+		case err != nil:
+			if !failing && p.ctx.Err() == nil {
+				p.d.log.Warn("cannot list the watched sessions", "partition", p.n, "error", err)
+			}
+		case v != version:
+			version = v
+			p.setAttached(ids)
+		}
+		failing = err != nil
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-poll.C:
+		case <-p.attachedChanged:
+		}
+	}
+}
+
+func (p *partition) setAttached(ids []string) {
+	want := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		want[id] = true
+		p.deliver(id, func(s *session) { s.setWatched(true) })
+	}
+	p.mu.Lock()
+	var gone []*session
+	for id, s := range p.sessions {
+		if !want[id] {
+			gone = append(gone, s)
+		}
+	}
+	p.mu.Unlock()
+	for _, s := range gone {
+		s.post(func() { s.setWatched(false) })
+	}
+}
+
+// deliver has f run in the session's goroutine.
+func (p *partition) deliver(id string, f func(*session)) {
+	for {
+		s := p.session(id)
+		if s.post(func() { f(s) }) {
+			return
+		}
+		// It ended between the two lines above; the next look-up makes a new one.
+	}
+}
+
+// session is the session's goroutine, started when it is new.
+func (p *partition) session(id string) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.sessions[id]
+	if s == nil {
+		s = newSession(p, id)
+		p.sessions[id] = s
+		p.wg.Go(func() { s.run(p.ctx) })
+	}
+	return s
+}
+
+func (p *partition) lookup(id string) *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sessions[id]
+}
+
+// forget removes an idle session, unless something arrived for it meanwhile.
+func (p *partition) forget(s *session) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !s.close() {
+		return false
+	}
+	delete(p.sessions, s.id)
+	return true
+}
+
+func (p *partition) size() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.sessions)
+}
+
+func (p *partition) infos() []SessionInfo {
+	p.mu.Lock()
+	sessions := make([]*session, 0, len(p.sessions))
+	for _, s := range p.sessions {
+		sessions = append(sessions, s)
+	}
+	p.mu.Unlock()
+	infos := make([]SessionInfo, 0, len(sessions))
+	for _, s := range sessions {
+		infos = append(infos, *s.info.Load())
+	}
+	slices.SortFunc(infos, func(a, b SessionInfo) int {
+		switch {
+		case a.ID < b.ID:
+			return -1
+		case a.ID > b.ID:
+			return 1
+		}
+		return 0
+	})
+	return infos
+}

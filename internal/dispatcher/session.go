@@ -1,0 +1,348 @@
+package dispatcher
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// session is the goroutine that decides everything about one API session. Others
+// hand it functions to run (post); whatever takes time (requests, publications,
+// the store) runs beside it and posts its answer. So its state needs no lock, and
+// a slow request holds up nothing else.
+type session struct {
+	p   *partition
+	d   *Dispatcher
+	id  string
+	log *slog.Logger
+
+	mu     sync.Mutex
+	inbox  []func()
+	closed bool
+	wake   chan struct{}
+	info   atomic.Pointer[SessionInfo]
+	tasks  sync.WaitGroup
+	// ctx ends with the session's goroutine.
+	ctx context.Context
+	end context.CancelFunc
+
+	// All below belongs to the session's goroutine.
+
+	watched    bool
+	stopSource context.CancelFunc
+	troubles   map[string]bool
+
+	calls   map[call.Key]*tracked
+	orphans map[call.Key]call.Delivered
+
+	get    retrieval
+	out    posting
+	moves  moveQueue
+	claims claiming
+
+	publishing bool
+	completing int
+}
+
+// retrieval is the state of the session's GETs.
+type retrieval struct {
+	running bool
+	// due is when the next GET is wanted.
+	due     time.Time
+	backoff *backoff.ExponentialBackOff
+	status  string
+	at      time.Time
+}
+
+// claiming is the state of the session's claims.
+type claiming struct {
+	backoff *backoff.ExponentialBackOff
+	// awaiting: the session is woken when the registered functions change.
+	awaiting bool
+}
+
+// tracked is what the session knows of one call that has not ended.
+type tracked struct {
+	call.Call
+	state             call.State
+	attempt, handover int
+	claimed           time.Time
+
+	// listed: a GET showed the call, so its arguments are known.
+	listed bool
+	// missing is when a GET first failed to show it.
+	missing time.Time
+	// busy: the store is being asked about it.
+	busy bool
+	// releases are the acks of outcomes that gave the call back, due when the next
+	// hand-over is on record.
+	releases []func()
+
+	// tried is when the current hand-over may first have been published.
+	tried     time.Time
+	published bool
+	uncertain bool
+	publishAt time.Time
+	backoff   *backoff.ExponentialBackOff
+	deferred  bool
+
+	result     *call.Result
+	substitute *call.Result
+	savedAt    time.Time
+	acks       []func()
+
+	inBatch   bool
+	alone     bool
+	retryAt   time.Time
+	refusals  int
+	unknown   bool
+	accepted  time.Time
+	resends   int
+	resendNow bool
+}
+
+func newSession(p *partition, id string) *session {
+	s := &session{
+		p: p, d: p.d, id: id,
+		log:     p.d.log.With("session_id", id),
+		wake:    make(chan struct{}, 1),
+		calls:   map[call.Key]*tracked{},
+		orphans: map[call.Key]call.Delivered{}, troubles: map[string]bool{},
+	}
+	s.ctx, s.end = context.WithCancel(p.ctx)
+	s.get.backoff = delays(500*time.Millisecond, 30*time.Second)
+	s.claims.backoff = delays(200*time.Millisecond, 5*time.Second)
+	s.moves.backoff = delays(200*time.Millisecond, 5*time.Second)
+	s.info.Store(&SessionInfo{ID: id, Partition: p.n})
+	return s
+}
+
+// post has f run in the session's goroutine; false when the session has ended.
+func (s *session) post(f func()) bool {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return false
+	}
+	s.inbox = append(s.inbox, f)
+	s.mu.Unlock()
+	signal(s.wake)
+	return true
+}
+
+// close ends the session if nothing waits for it.
+func (s *session) close() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.inbox) > 0 {
+		return false
+	}
+	s.closed = true
+	return true
+}
+
+// nudge asks to retrieve the session now.
+func (s *session) nudge(trigger string) {
+	s.post(func() {
+		s.log.Debug("nudged", "trigger", trigger)
+		s.wantGet(time.Now())
+	})
+}
+
+// async runs f beside the session's goroutine and then, in it, what f returns.
+func (s *session) async(f func() func()) {
+	s.tasks.Go(func() {
+		if done := f(); done != nil {
+			s.post(done)
+		}
+	})
+}
+
+func (s *session) run(ctx context.Context) {
+	defer s.tasks.Wait()
+	defer s.end()
+	if !s.load(ctx) {
+		return
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.drain()
+			return
+		case <-s.wake:
+		case <-timer.C:
+		}
+		s.apply()
+		next := s.step(ctx, time.Now())
+		s.describe()
+		if s.idle() && s.p.forget(s) {
+			return
+		}
+		timer.Reset(max(0, time.Until(next)))
+	}
+}
+
+// apply runs what was posted.
+func (s *session) apply() {
+	s.mu.Lock()
+	inbox := s.inbox
+	s.inbox = nil
+	s.mu.Unlock()
+	for _, f := range inbox {
+		f()
+	}
+}
+
+// step starts whatever is due and returns when to look again at the latest.
+func (s *session) step(ctx context.Context, now time.Time) time.Time {
+	next := now.Add(time.Hour)
+	for _, stage := range []func(context.Context, time.Time) time.Time{
+		s.stepDeadlines, s.stepPublish, s.stepRetrieve, s.stepSubmit, s.stepMoves,
+	} {
+		if t := stage(ctx, now); !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	return next
+}
+
+// load reads what earlier owners recorded; false when ctx ended.
+func (s *session) load(ctx context.Context) bool {
+	delay := delays(200*time.Millisecond, 5*time.Second)
+	for {
+		recs, err := s.d.store.Session(ctx, s.id)
+		if err == nil {
+			now := time.Now()
+			s.recovered(troubleStore)
+			for _, r := range recs {
+				if !r.State.Final() {
+					t := &tracked{Call: call.Call{Key: r.Key, Function: r.Function}}
+					s.calls[r.Key] = t
+					s.adopt(t, r, now)
+				}
+			}
+			s.wantGet(now)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		s.fault(troubleStore, err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(delay.NextBackOff()):
+		}
+	}
+}
+
+// drain lets a graceful stop finish the submission under way and note it.
+func (s *session) drain() {
+	if !s.p.graceful.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.p.work, s.d.cfg.StopTimeout)
+	defer cancel()
+	for s.out.running || s.moves.running {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+			s.apply()
+		}
+	}
+	s.flushMoves(ctx)
+}
+
+// setWatched starts or ends the watching of the session.
+func (s *session) setWatched(watched bool) {
+	if watched == s.watched {
+		return
+	}
+	s.watched = watched
+	if !watched {
+		if s.stopSource != nil {
+			s.stopSource()
+			s.stopSource = nil
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.stopSource = cancel
+	s.tasks.Go(func() { s.d.source.Watch(ctx, s.id, s.nudge) })
+	s.wantGet(time.Now())
+}
+
+// idle says that nobody watches the session and nothing of it is unfinished.
+func (s *session) idle() bool {
+	return !s.watched && len(s.calls) == 0 && len(s.orphans) == 0 && !s.get.running &&
+		!s.out.running && !s.publishing && s.completing == 0 && s.moves.empty()
+}
+
+// The troubles that a session can be in.
+const (
+	troubleStore    = "the store cannot be read"
+	troubleRetrieve = "the session cannot be retrieved"
+	troubleClaim    = "calls cannot be claimed"
+	troublePublish  = "calls cannot be published"
+	troubleSave     = "results cannot be saved"
+	troubleSubmit   = "results cannot be submitted"
+	troubleMove     = "what was submitted cannot be recorded"
+)
+
+// fault logs a trouble once, when it begins.
+func (s *session) fault(trouble string, err error) {
+	if !s.troubles[trouble] {
+		s.troubles[trouble] = true
+		s.log.Warn(trouble, "error", err)
+	}
+}
+
+// recovered logs the end of a trouble.
+func (s *session) recovered(trouble string) {
+	if s.troubles[trouble] {
+		delete(s.troubles, trouble)
+		s.log.Info("recovered", "trouble", trouble)
+	}
+}
+
+func (s *session) describe() {
+	info := SessionInfo{
+		ID: s.id, Partition: s.p.n, Watched: s.watched, Status: s.get.status,
+		Retrieved: s.get.at, Trouble: strings.Join(slices.Sorted(maps.Keys(s.troubles)), "; "),
+	}
+	for _, t := range s.calls {
+		switch {
+		case t.state.Open():
+			info.Open++
+		case t.state.Saved():
+			info.Saved++
+		}
+	}
+	s.info.Store(&info)
+}
+
+// enter notes a step in a call's life.
+func (s *session) enter(t *tracked, to call.State, reason string, now time.Time) {
+	from := t.state
+	t.state = to
+	_, registered := s.d.functions.Function(t.Function)
+	age := now.Sub(t.claimed)
+	s.d.obs.Transition(Transition{
+		Key: t.Key, Function: t.Function, Registered: registered,
+		From: from, To: to, Reason: reason, Age: age,
+	})
+	s.log.Debug("call moved", "turn_id", t.Turn, "call_id", t.Key.Call, "function", t.Function,
+		"from", string(from), "to", string(to), "reason", reason, "attempt", t.attempt, "age", age)
+}
