@@ -1,0 +1,117 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/internal/agents"
+	"github.com/callfan/callfan/pkg/call"
+)
+
+func batch(ids ...string) call.Batch {
+	b := call.Batch{Session: "sess_1", IdempotencyKey: "key_1"}
+	for _, id := range ids {
+		b.Answers = append(b.Answers, call.Answer{
+			Key:    call.Key{Session: "sess_1", Turn: "turn_1", Call: id},
+			Result: call.Result{Success: true, Output: json.RawMessage(`"ok"`)},
+		})
+	}
+	return b
+}
+
+func TestOutputsGoOutAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for name, output := range map[string]string{
+		"beyond 2^53":    `[{"type":"input_text","text":"x","n":9007199254740993}]`,
+		"beyond a float": `[1e400, -0.0,1.10]`,
+		"duplicate keys": `[{"a":1,"a":2}]`,
+		"HTML":           `"<a&b>"`,
+		"NUL":            `"\u0000"`,
+		"escapes":        `"\u003c\/\ud83d\ude00"`,
+		"line separator": "\"\u2028\"",
+		"spaces":         "[ { \"type\" :\n\"input_text\" } ]",
+		"empty string":   `""`,
+		"image": `[{"type":"input_text","text":"t"},` +
+			`{"type":"input_image","image_url":"data:image/png;base64,AAAA"}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := serve(t, replyJSON(202, ""))
+			b := batch("call_1")
+			b.Answers[0].Result.Output = json.RawMessage(output)
+			require.NoError(t, a.Submit(t.Context(), b))
+			require.Equal(t, `{"events":[{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1",`+
+				`"success":true,"output":`+output+`}]}`, string(a.asked()[0].body))
+		})
+	}
+}
+
+func TestSubmitIsOneRequestForTheBatch(t *testing.T) {
+	t.Parallel()
+	a := serve(t, replyJSON(202, ""))
+	b := batch("call_1", "call_2", "call_3")
+	b.Answers[1].Result = call.Result{Error: "customer 456 not found"}
+	b.Answers[2].Result = call.Result{Success: true}
+	require.NoError(t, a.Submit(t.Context(), b))
+
+	require.Len(t, a.asked(), 1)
+	got := a.asked()[0]
+	require.Equal(t, http.MethodPost, got.method)
+	require.Equal(t, "/v1/agents/sessions/sess_1/events", got.uri)
+	require.Equal(t, "key_1", got.header.Get("Idempotency-Key"))
+	require.Equal(t, "application/json", got.header.Get("Content-Type"))
+	require.Equal(t, "agents=v1", got.header.Get("OpenAI-Beta"))
+	require.Equal(t, `{"events":[`+
+		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1","success":true,"output":"ok"},`+
+		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_2","success":false,"error":"customer 456 not found"},`+
+		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_3","success":true,"output":null}]}`, string(got.body))
+}
+
+func TestAnyTwoHundredIsAccepted(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"200 JSON":  replyJSON(200, `{"whatever":1}`),
+		"202 empty": replyJSON(202, ""),
+		"204":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+		"202 HTML":  reply(202, "text/html", "<html>"),
+		"cut body": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = io.WriteString(w, "short")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := serve(t, handler)
+			require.NoError(t, a.Submit(t.Context(), batch("call_1")))
+		})
+	}
+}
+
+func TestARedirectIsNotAcceptance(t *testing.T) {
+	t.Parallel()
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			http.Redirect(w, r, "/v1/login", http.StatusFound)
+		}
+	}, func(c *agents.Config) {
+		c.HTTPClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	})
+	r := refused(t, a.Submit(t.Context(), batch("call_1")))
+	require.Equal(t, call.RefusedBusy, r.Class)
+	require.Equal(t, http.StatusFound, r.Status)
+	require.Len(t, a.asked(), 1)
+}
+
+func TestAnEmptyBatchMakesNoRequest(t *testing.T) {
+	t.Parallel()
+	a := serve(t, replyJSON(202, ""))
+	require.NoError(t, a.Submit(t.Context(), call.Batch{Session: "sess_1"}))
+	require.Empty(t, a.asked())
+}
