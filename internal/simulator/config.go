@@ -1,0 +1,112 @@
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Config is what a [Simulator] needs. The zero value works: profile "openai", any API key, no faults, no webhooks.
+type Config struct {
+	// Profile chooses the defaults of Switches. Empty means [ProfileOpenAI].
+	Profile Profile
+	// Switches overrides the profile's switches when not nil. Start from [Profile.Switches] and change what you need.
+	Switches *Switches
+	// APIKeys lists the accepted bearer keys. Empty means that any non-empty key is accepted.
+	APIKeys []string
+	// Fixtures prepares the objects under the fixed ids ("session_id", "turn_id", …) that openai-go's own tests use.
+	Fixtures bool
+	// Faults is the initial fault plan; it can be changed at runtime by [Simulator.SetFaults] or PUT /_sim/faults.
+	Faults Faults
+	// Webhooks lists endpoints to be registered from the start.
+	Webhooks []WebhookEndpoint
+	// WebhookDelivery tunes the delivery of webhooks.
+	WebhookDelivery WebhookDelivery
+	// AdmissionDelay is the time between the creation of a session and the start of its first turn. Input posted in
+	// that time is refused with 409. Zero starts the turn before the answer to the creation is written.
+	AdmissionDelay time.Duration
+	// ModelDelay is the time the model "thinks" before every step of a turn. Zero steps at once.
+	ModelDelay time.Duration
+	// Logger receives the few things worth saying (never arguments, outputs or secrets). Nil discards them.
+	Logger *slog.Logger
+}
+
+// Simulator is an in-memory Agents API. Create it with [New], serve [Simulator.Handler], stop it with
+// [Simulator.Close]. All methods are safe for concurrent use.
+type Simulator struct {
+	cfg      Config
+	sw       Switches
+	log      *slog.Logger
+	handler  http.Handler
+	sessions registry
+	agents   agentStore
+	hooks    *webhookService
+	faults   faultSet
+	stats    counters
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// New builds a simulator. It fails on an unknown profile, an invalid switch, fault or webhook endpoint; the error
+// names the field and the accepted values.
+func New(cfg Config) (*Simulator, error) {
+	profile, err := ParseProfile(string(cfg.Profile))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Profile = profile
+	sw := profile.Switches()
+	if cfg.Switches != nil {
+		sw = *cfg.Switches
+	}
+	if err := sw.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.AdmissionDelay < 0 || cfg.ModelDelay < 0 {
+		return nil, fmt.Errorf("simulator: AdmissionDelay and ModelDelay must not be negative (got %s and %s)",
+			cfg.AdmissionDelay, cfg.ModelDelay)
+	}
+	s := &Simulator{cfg: cfg, sw: sw, log: cfg.Logger}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err := s.SetFaults(cfg.Faults); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	if s.hooks, err = newWebhookService(s, cfg.Webhooks, cfg.WebhookDelivery); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	if cfg.Fixtures {
+		s.prepareFixtures()
+	}
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Handler returns the HTTP handler of the whole simulator. The API answers under "/v1/…" and, for clients whose base
+// URL has no version, under "/…".
+func (s *Simulator) Handler() http.Handler { return s.handler }
+
+// Close ends all streams and pending timers, and waits for the webhook deliveries to stop. Requests that arrive later
+// are answered as before, but no turn advances by itself any more. The HTTP server belongs to the caller.
+func (s *Simulator) Close() {
+	s.cancel()
+	s.wg.Wait()
+}
+
+// after runs f on its own goroutine in d, unless the simulator is closed by then.
+func (s *Simulator) after(d time.Duration, f func()) {
+	time.AfterFunc(d, func() {
+		if s.ctx.Err() == nil {
+			f()
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package simulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Script is a turn that its own user message dictates: the calls of round after round, then the answer.
+type Script struct {
+	// Rounds lists the calls of each round; the calls of one round are required together.
+	Rounds [][]ScriptCall `json:"rounds"`
+	// Say is the assistant's answer after the last round.
+	Say string `json:"say"`
+	// Fail, when set, ends the turn as failed with this error code instead of answering (e.g. "server_error").
+	Fail string `json:"fail"`
+}
+
+// ScriptCall is one scripted function call.
+type ScriptCall struct {
+	// Name is the function, free text.
+	Name string `json:"name"`
+	// Arguments are emitted as these bytes; nil (no such key) emits no arguments field.
+	Arguments json.RawMessage `json:"arguments"`
+	// CallID forces the id of the call. The same id twice in a round lists one call twice.
+	CallID string `json:"call_id"`
+	// AfterResults delays the call until so many calls of its round are answered.
+	AfterResults int `json:"after_results"`
+	// AfterMS delays the call by this many milliseconds from the start of its round.
+	AfterMS int `json:"after_ms"`
+}
+
+// ParseScript returns the script in a user message. It returns ok false when text is no JSON object with "rounds" or
+// "say", which makes it a message for the built-in model, and an error when it is one but cannot be run.
+func ParseScript(text string) (script Script, ok bool, err error) {
+	trimmed := strings.TrimSpace(text)
+	if !strings.HasPrefix(trimmed, "{") {
+		return Script{}, false, nil
+	}
+	var probe map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(trimmed), &probe); err != nil {
+		if strings.Contains(trimmed, `"rounds"`) {
+			return Script{}, true, fmt.Errorf("the script is not valid JSON: %w", err)
+		}
+		return Script{}, false, nil
+	}
+	_, rounds := probe["rounds"]
+	_, say := probe["say"]
+	if !rounds && !say {
+		return Script{}, false, nil
+	}
+	dec := json.NewDecoder(strings.NewReader(trimmed))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&script); err != nil {
+		return Script{}, true, fmt.Errorf("the script cannot be used: %w", err)
+	}
+	return script, true, script.check()
+}
+
+func (s *Script) check() error {
+	forced := make(map[string]int)
+	for i, round := range s.Rounds {
+		if len(round) == 0 {
+			return fmt.Errorf("the script's round %d has no calls", i+1)
+		}
+		for j, call := range round {
+			if call.AfterResults < 0 || call.AfterMS < 0 {
+				return fmt.Errorf("the script's round %d, call %d: after_results and after_ms must not be negative", i+1, j+1)
+			}
+			if call.CallID == "" {
+				continue
+			}
+			if at, known := forced[call.CallID]; known && at != i {
+				return fmt.Errorf("the script uses call_id %q in two rounds", call.CallID)
+			}
+			forced[call.CallID] = i
+		}
+	}
+	return nil
+}
+
+// missing returns the first function of the script that tools does not have.
+func (s *Script) missing(tools toolList) (name string, missing bool) {
+	known := make(map[string]struct{}, len(tools))
+	for i := range tools {
+		if tools[i].kind == "function" {
+			known[tools[i].name] = struct{}{}
+		}
+	}
+	for _, round := range s.Rounds {
+		for _, call := range round {
+			if _, ok := known[call.Name]; !ok {
+				return call.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// scriptedTurn plays a script.
+type scriptedTurn struct {
+	script Script
+	round  int
+}
+
+func (t *scriptedTurn) next(func() []answer) step {
+	if t.round < len(t.script.Rounds) {
+		calls := t.script.Rounds[t.round]
+		// A played round is not needed any more; finished turns should not hold their scripts.
+		t.script.Rounds[t.round] = nil
+		t.round++
+		return step{calls: calls}
+	}
+	return step{say: t.script.Say, fail: t.script.Fail}
+}
+
+// outputText returns the text of an accepted output: a JSON string, or the texts of a content array.
+func outputText(output json.RawMessage) string {
+	var text string
+	if json.Unmarshal(output, &text) == nil {
+		return text
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(output, &parts) == nil {
+		var joined bytes.Buffer
+		for _, part := range parts {
+			joined.WriteString(part.Text)
+		}
+		return joined.String()
+	}
+	return string(output)
+}

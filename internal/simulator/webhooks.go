@@ -1,0 +1,338 @@
+package simulator
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// webhookEventTypes are the session events an endpoint can ask for.
+var webhookEventTypes = []string{
+	"agent.session.created", "agent.session.in_progress", "agent.session.action_required", "agent.session.idle",
+	"agent.session.failed",
+}
+
+// WebhookEndpoint is an endpoint registered from the start.
+type WebhookEndpoint struct {
+	// URL receives the deliveries; plain http is accepted.
+	URL string
+	// Secret signs them: "whsec_" and base64, or a raw string. Empty draws one.
+	Secret string
+	// EventTypes chooses events; empty means all.
+	EventTypes []string
+	// Name is for people.
+	Name string
+}
+
+type webhookEndpoint struct {
+	id, name, url      string
+	eventTypes         []string
+	secret             string
+	oldSecret          string
+	oldUntil           time.Time
+	createdAt, updated int64
+}
+
+// webhookService keeps the endpoints and queues the events for delivery.
+type webhookService struct {
+	sim   *Simulator
+	cfg   WebhookDelivery
+	any   atomic.Bool // whether there are endpoints
+	mu    sync.RWMutex
+	list  []*webhookEndpoint // ascending creation; entries are replaced, not edited
+	start sync.Once
+	queue chan delivery
+	http  *http.Client
+}
+
+func newWebhookService(s *Simulator, endpoints []WebhookEndpoint, cfg WebhookDelivery) (*webhookService, error) {
+	h := &webhookService{sim: s, cfg: cfg.withDefaults()}
+	h.http = &http.Client{
+		Timeout:       h.cfg.Timeout,
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	h.queue = make(chan delivery, h.cfg.QueueSize)
+	for _, e := range endpoints {
+		if _, err := h.register(e); err != nil {
+			return nil, fmt.Errorf("simulator: webhook endpoint %q: %w", e.URL, err)
+		}
+	}
+	return h, nil
+}
+
+func (h *webhookService) register(e WebhookEndpoint) (*webhookEndpoint, error) {
+	if err := checkWebhookURL(e.URL); err != nil {
+		return nil, err
+	}
+	if len(e.EventTypes) == 0 {
+		e.EventTypes = webhookEventTypes
+	}
+	if e.Secret == "" {
+		e.Secret = newWebhookSecret()
+	}
+	now := unixNow()
+	made := &webhookEndpoint{
+		id: newID("whe_"), name: e.Name, url: e.URL, eventTypes: slices.Clone(e.EventTypes), secret: e.Secret,
+		createdAt: now, updated: now,
+	}
+	h.mu.Lock()
+	h.list = append(slices.Clip(h.list), made)
+	h.any.Store(true)
+	h.mu.Unlock()
+	h.start.Do(h.startWorkers)
+	return made, nil
+}
+
+func checkWebhookURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("url must be an http or https URL")
+	}
+	return nil
+}
+
+func newWebhookSecret() string {
+	var key [32]byte
+	_, _ = rand.Read(key[:]) // It never fails.
+	return "whsec_" + base64.StdEncoding.EncodeToString(key[:])
+}
+
+// endpoints returns a snapshot; its entries do not change.
+func (h *webhookService) endpoints() []*webhookEndpoint {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.list
+}
+
+func (h *webhookService) find(id string) (*webhookEndpoint, error) {
+	for _, e := range h.endpoints() {
+		if e.id == id {
+			return e, nil
+		}
+	}
+	return nil, notFound("Webhook endpoint", id)
+}
+
+// replace changes one endpoint by making a new entry; nil removes it.
+func (h *webhookService) replace(id string, change func(webhookEndpoint) *webhookEndpoint) (*webhookEndpoint, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.list, func(e *webhookEndpoint) bool { return e.id == id })
+	if i < 0 {
+		return nil, notFound("Webhook endpoint", id)
+	}
+	changed := change(*h.list[i])
+	list := slices.Clone(h.list)
+	if changed == nil {
+		list = slices.Delete(list, i, i+1)
+	} else {
+		list[i] = changed
+	}
+	h.list = list
+	h.any.Store(len(list) > 0)
+	return changed, nil
+}
+
+// notify queues the event of a session for all endpoints that want it. It never waits.
+func (h *webhookService) notify(s *session, kind string) {
+	if !h.any.Load() {
+		return
+	}
+	event := webhookEvent(s, kind)
+	id := newID("wh_")
+	for _, e := range h.endpoints() {
+		if !slices.Contains(e.eventTypes, kind) {
+			continue
+		}
+		for range 1 + h.sim.sw.WebhookDuplicates {
+			h.enqueue(delivery{endpointID: e.id, id: id, body: event})
+		}
+	}
+}
+
+// webhookEvent is content-free: which session, and what happened.
+func webhookEvent(s *session, kind string) []byte {
+	b := append([]byte(nil), `{"id":`...)
+	b = appendString(b, newID("evt_"))
+	b = append(b, `,"object":"event"`...)
+	b = appendIntField(b, "created_at", unixNow())
+	b = appendStringField(b, "type", kind)
+	b = append(b, `,"data":{"id":`...)
+	b = appendString(b, s.id)
+	if kind == "agent.session.action_required" {
+		return append(b, `,"required_action":{"type":"function_call"}}}`...)
+	}
+	kindOf, err := environmentType(s.environment)
+	if err != nil {
+		kindOf = "none"
+	}
+	return append(appendStringField(b, "environment_type", kindOf), `}}`...)
+}
+
+func (e *webhookEndpoint) append(b []byte) []byte { return append(e.appendFields(b), '}') }
+
+func (e *webhookEndpoint) appendFields(b []byte) []byte {
+	b = append(b, `{"id":`...)
+	b = appendString(b, e.id)
+	b = append(b, `,"object":"webhook_endpoint"`...)
+	b = appendIntField(b, "created_at", e.createdAt)
+	b = appendIntField(b, "updated_at", e.updated)
+	b = appendStringField(b, "name", e.name)
+	b = appendStringField(b, "url", e.url)
+	b = appendStringField(b, "signing_secret_hint", "whsec_…"+e.secret[max(0, len(e.secret)-4):])
+	b = append(appendKey(b, "event_types"), '[')
+	for i, kind := range e.eventTypes {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, kind)
+	}
+	return append(b, ']')
+}
+
+func (e *webhookEndpoint) appendWithSecret(b []byte) []byte {
+	return append(appendStringField(e.appendFields(b), "signing_secret", e.secret), '}')
+}
+
+type webhookRequest struct {
+	Name       *string  `json:"name"`
+	URL        *string  `json:"url"`
+	EventTypes []string `json:"event_types"`
+}
+
+func (s *Simulator) createWebhookEndpoint(w http.ResponseWriter, r *http.Request) error {
+	var req webhookRequest
+	if err := s.decodeBody(w, r, &req); err != nil {
+		return err
+	}
+	if req.Name == nil || req.URL == nil || len(req.EventTypes) == 0 {
+		return invalidRequest("name, url and event_types are required.")
+	}
+	e, err := s.hooks.register(WebhookEndpoint{URL: *req.URL, Name: *req.Name, EventTypes: req.EventTypes})
+	if err != nil {
+		return invalidRequest("%s.", err)
+	}
+	writeJSON(w, http.StatusOK, e.appendWithSecret(nil))
+	return nil
+}
+
+func (s *Simulator) listWebhookEndpoints(w http.ResponseWriter, r *http.Request) error {
+	body, err := renderPage(s, r, s.hooks.endpoints(), func(e *webhookEndpoint) string { return e.id },
+		(*webhookEndpoint).append)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, body)
+	return nil
+}
+
+func (s *Simulator) getWebhookEndpoint(w http.ResponseWriter, r *http.Request) error {
+	e, err := s.hooks.find(r.PathValue("endpoint"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, e.append(nil))
+	return nil
+}
+
+func (s *Simulator) updateWebhookEndpoint(w http.ResponseWriter, r *http.Request) error {
+	var req webhookRequest
+	if err := s.decodeBody(w, r, &req); err != nil {
+		return err
+	}
+	if req.URL != nil {
+		if err := checkWebhookURL(*req.URL); err != nil {
+			return invalidRequest("%s.", err)
+		}
+	}
+	e, err := s.hooks.replace(r.PathValue("endpoint"), func(e webhookEndpoint) *webhookEndpoint {
+		if req.Name != nil {
+			e.name = *req.Name
+		}
+		if req.URL != nil {
+			e.url = *req.URL
+		}
+		if len(req.EventTypes) > 0 {
+			e.eventTypes = req.EventTypes
+		}
+		e.updated = unixNow()
+		return &e
+	})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, e.append(nil))
+	return nil
+}
+
+func (s *Simulator) deleteWebhookEndpoint(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("endpoint")
+	if _, err := s.hooks.replace(id, func(webhookEndpoint) *webhookEndpoint { return nil }); err != nil {
+		return err
+	}
+	b := appendString(append([]byte(nil), `{"id":`...), id)
+	writeJSON(w, http.StatusOK, append(b, `,"object":"webhook_endpoint.deleted","deleted":true}`...))
+	return nil
+}
+
+func (s *Simulator) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
+	var req struct {
+		KeepOld *bool `json:"keep_old_secret_active_for_24_hours"`
+	}
+	if err := s.decodeBody(w, r, &req); err != nil {
+		return err
+	}
+	e, err := s.hooks.replace(r.PathValue("endpoint"), func(e webhookEndpoint) *webhookEndpoint {
+		e.oldSecret, e.oldUntil = "", time.Time{}
+		if req.KeepOld != nil && *req.KeepOld {
+			e.oldSecret, e.oldUntil = e.secret, time.Now().Add(24*time.Hour)
+		}
+		e.secret = newWebhookSecret()
+		e.updated = unixNow()
+		return &e
+	})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, e.appendWithSecret(nil))
+	return nil
+}
+
+// testWebhookEndpoint sends one event at once and tells how the endpoint answered.
+func (s *Simulator) testWebhookEndpoint(w http.ResponseWriter, r *http.Request) error {
+	var req struct {
+		EventType string `json:"event_type"`
+	}
+	if err := s.decodeBody(w, r, &req); err != nil {
+		return err
+	}
+	e, err := s.hooks.find(r.PathValue("endpoint"))
+	if err != nil {
+		return err
+	}
+	probe := &session{id: "sess_test", environment: json.RawMessage(`{"type":"none"}`)}
+	status, err := s.hooks.send(r.Context(), e, delivery{id: newID("wh_"), body: webhookEvent(probe, req.EventType)})
+	if err != nil {
+		return invalidRequest("The endpoint could not be reached.")
+	}
+	b := append([]byte(nil), `{"object":"webhook_endpoint.test","success":true`...)
+	b = appendIntField(b, "status_code", int64(status))
+	b = appendStringField(b, "event_type", req.EventType)
+	writeJSON(w, http.StatusOK, append(appendStringField(b, "webhook_endpoint_id", e.id), '}'))
+	return nil
+}
+
+func (s *Simulator) listWebhookEventTypes(w http.ResponseWriter, _ *http.Request) error {
+	body := `{"object":"list","data":["` + strings.Join(webhookEventTypes, `","`) + `"]}`
+	writeJSON(w, http.StatusOK, []byte(body))
+	return nil
+}
