@@ -1,0 +1,253 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+const (
+	// crashLimit is how many deliveries of one hand-over may end without an outcome.
+	crashLimit = 3
+	// unservedDelay keeps a call that nobody here serves from going round at full speed.
+	unservedDelay = 250 * time.Millisecond
+	// reportFor is how long, at least, an outcome is tried to be reported.
+	reportFor = time.Minute
+	// The delays between lookups and between reports that failed, doubling.
+	retryFirst, retryLast = 100 * time.Millisecond, 5 * time.Second
+)
+
+// verdict is what is done with a delivered call.
+type verdict struct {
+	// outcome is reported unless its kind is empty.
+	outcome call.Outcome
+	// reason says why nothing is reported.
+	reason string
+	// keep leaves the call in the stream; otherwise it is acked.
+	keep bool
+}
+
+// delivery is one delivered call on its way through the executor.
+type delivery struct {
+	*worker
+	taken
+	d       call.Dispatch
+	f       *function
+	held    *held
+	lease   *lease
+	attempt *attempt // nil until the handler is entered
+}
+
+// handle takes a delivered call to its end: run it, or answer it without, report,
+// ack. The order of the last two is what loses no result.
+func (w *worker) handle(t taken) {
+	began := time.Now()
+	d := t.Dispatch()
+	if err := t.Invalid(); err != nil {
+		w.invalid(t, err)
+		return
+	}
+	held, first := w.inflight.add(d)
+	if !first { // the run in hand extends this delivery's lease as well, and its ack removes it
+		w.log.Warn("call delivered again while it runs here", append(logKeys(d), "deliveries", t.Deliveries())...)
+		w.ex.cfg.Observer.Finished(Finish{Function: d.Function, Reason: "repeated", Took: time.Since(began)})
+		return
+	}
+	defer w.inflight.remove(d)
+	if d.Deadline.IsZero() {
+		d.Deadline = began.Add(reportFor + max(d.Timeout, 0))
+	}
+	v := &delivery{worker: w, taken: t, d: d, f: w.ex.function(d.Function), held: held, lease: w.leases.hold(t, d.Deadline)}
+	defer v.lease.drop()
+	end := v.settle(v.decide())
+	end.Took = time.Since(began)
+	w.ex.cfg.Observer.Finished(end)
+	if v.attempt != nil && v.attempt.leave() {
+		w.abandoned.Add(1)
+	}
+}
+
+// invalid leaves a message that is no call to its lease, since a newer executor may
+// understand it, and removes it after the crash limit. It cannot be answered: what
+// names the attempt is not readable. The dispatcher answers at the call's deadline.
+func (w *worker) invalid(t taken, err error) {
+	removed := t.Deliveries() > crashLimit
+	w.log.Error("message is not a call", "error", err, "deliveries", t.Deliveries(), "removed", removed)
+	if removed {
+		_ = t.Term(err.Error()) // a message that stays comes back here
+	}
+	w.ex.cfg.Observer.Finished(Finish{Reason: "invalid"})
+}
+
+// decide runs the call, unless there is a reason to end it without.
+func (v *delivery) decide() verdict {
+	if v.f == nil {
+		return v.unserved()
+	}
+	redelivered := v.Deliveries() > 1 || v.d.Uncertain
+	if redelivered {
+		if end, over := v.again(); over {
+			return end
+		}
+	}
+	switch {
+	case v.held.isCancelled():
+		return verdict{reason: "cancelled"}
+	case v.soft.Err() != nil:
+		return verdict{outcome: call.Outcome{Kind: call.Released}}
+	case !time.Now().Before(v.d.Deadline):
+		return failed(call.ReasonDeadline, expiredText)
+	}
+	v.ex.cfg.Observer.Started(v.d.Function)
+	v.attempt = v.ex.begin(v.hard, v.f, v.d, redelivered)
+	v.held.started(func() { v.attempt.cancel(ErrCancelled) })
+	o, answered := v.attempt.outcome()
+	if !answered {
+		return verdict{reason: "cancelled"}
+	}
+	return verdict{outcome: o}
+}
+
+func failed(cause, text string) verdict {
+	return verdict{outcome: call.Outcome{Kind: call.Failure, Cause: cause, Error: text}}
+}
+
+// again decides about a call that may have run already; false lets it run.
+func (v *delivery) again() (verdict, bool) {
+	rerun := v.f.policy.Rerun()
+	standing, err := v.lookup()
+	switch {
+	case standing == call.StandingAnswered:
+		return verdict{reason: "answered"}, true
+	case standing == call.StandingCancelled:
+		return verdict{reason: "cancelled"}, true
+	case !rerun && v.Deliveries() > crashLimit:
+		return failed("crashed", crashedText+"; "+unknownOutcomeText), true
+	case v.Deliveries() > crashLimit:
+		return failed("crashed", crashedText), true
+	case !rerun:
+		return failed(call.ReasonUnknownOutcome, unknownOutcomeText), true
+	case err != nil && v.soft.Err() != nil:
+		return verdict{outcome: call.Outcome{Kind: call.Released}}, true
+	case err != nil:
+		return failed(call.ReasonDeadline, expiredText), true
+	}
+	return verdict{}, false
+}
+
+// lookup asks until a dispatcher answers, the call's deadline passes or the executor
+// stops.
+func (v *delivery) lookup() (call.Standing, error) {
+	ctx, cancel := context.WithDeadline(v.soft, v.d.Deadline)
+	defer cancel()
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		standing, err := v.link.Lookup(ctx, v.d)
+		if err == nil {
+			return standing, nil
+		}
+		if wait == retryFirst && ctx.Err() == nil {
+			v.log.Warn("no dispatcher says whether a call delivered again is answered; asking on", append(logKeys(v.d), "error", err)...)
+		}
+		if !pause(ctx, wait) {
+			return "", err
+		}
+	}
+}
+
+// unserved gives back a call of a function that is not handled here: the processes
+// of a pool do not serve the same functions, as after a half-done rollout. A call
+// that may have run is left to its lease, since a release would hide that.
+func (v *delivery) unserved() verdict {
+	v.log.Warn("call of a function that this executor does not serve; all processes of a pool must serve the same functions", logKeys(v.d)...)
+	pause(v.soft, unservedDelay)
+	if v.Deliveries() > 1 || v.d.Uncertain {
+		return verdict{keep: true, reason: "unserved"}
+	}
+	return verdict{outcome: call.Outcome{Kind: call.Released}}
+}
+
+// settle reports and acks as the verdict says.
+func (v *delivery) settle(end verdict) Finish {
+	f := Finish{Reason: end.reason, Ran: v.attempt != nil}
+	if v.f != nil {
+		f.Function = v.d.Function
+	}
+	if end.outcome.Kind != "" {
+		o, err := v.report(outcome(v.d, end.outcome))
+		if err != nil {
+			v.log.Error("outcome could not be reported; the call will be delivered again", append(logKeys(v.d), "error", err)...)
+			f.Reason = "unreported"
+			return f
+		}
+		f.Kind, f.Reason = o.Kind, reason(o)
+	}
+	if !end.keep {
+		v.ack(v.taken)
+	}
+	return f
+}
+
+// report publishes the outcome, again and again while the server does not store it,
+// with the lease held all the while. It gives the outcome that was stored, which is
+// a failure when o is larger than the server takes.
+func (v *delivery) report(o call.Outcome) (call.Outcome, error) {
+	until := time.Now().Add(reportFor)
+	if v.d.Deadline.After(until) {
+		until = v.d.Deadline
+	}
+	v.lease.extend(until)
+	ctx, cancel := context.WithDeadline(v.reporting, until)
+	defer cancel()
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		err := v.link.Report(ctx, v.d, o)
+		var large *tooLargeError
+		switch {
+		case err == nil:
+			return o, nil
+		case errors.As(err, &large) && o.Cause != call.ReasonTooLarge:
+			o = outcome(v.d, call.Outcome{Kind: call.Failure, Cause: call.ReasonTooLarge, Error: large.Error()})
+			continue
+		case errors.Is(err, errInvalidOutcome) && o.Cause != call.ReasonInvalidOutput:
+			v.log.Error("outcome is not valid; the model is told", append(logKeys(v.d), "error", err)...)
+			o = outcome(v.d, call.Outcome{Kind: call.Failure, Cause: call.ReasonInvalidOutput, Error: "the function's output is not valid"})
+			continue
+		case wait == retryFirst && ctx.Err() == nil:
+			v.log.Warn("outcome was not stored; trying on", append(logKeys(v.d), "error", err)...)
+		}
+		if !pause(ctx, wait) {
+			return o, err
+		}
+	}
+}
+
+// reason is the machine word of a reported outcome.
+func reason(o call.Outcome) string {
+	switch {
+	case o.Cause != "":
+		return o.Cause
+	case o.Kind == call.Success || o.Kind == call.Failure:
+		return call.ReasonHandler
+	default:
+		return string(o.Kind)
+	}
+}
+
+func (w *worker) ack(t taken) {
+	if err := t.Ack(); err != nil {
+		w.log.Warn("ack failed; the call will be delivered again and found answered", append(logKeys(t.Dispatch()), "error", err)...)
+	}
+}
+
+// pause waits for d; false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,91 @@
+package executortest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/executor"
+	"github.com/callfan/callfan/pkg/executor/executortest"
+)
+
+type customerArguments struct {
+	CustomerID string `json:"customer_id" jsonschema:"the customer's id"`
+}
+
+type customer struct {
+	Name string `json:"name"`
+	Plan string `json:"plan"`
+}
+
+// register is what the program under test calls before Run.
+func register(ex *executor.Executor) error {
+	return executor.Handle(ex, "get_customer", func(_ context.Context, in customerArguments) (customer, error) {
+		if in.CustomerID != "123" {
+			return customer{}, errors.New("customer " + in.CustomerID + " not found")
+		}
+		return customer{Name: "Example Customer", Plan: "pro"}, nil
+	}, executor.WithDescription("Look up a customer by ID."), executor.WithEffects(call.EffectsNone))
+}
+
+// A test of a function: register it as the program does, and call it.
+func Example() {
+	test := func(t *testing.T) {
+		ex := executortest.New(t)
+		require.NoError(t, register(ex))
+
+		o := executortest.Call(t, ex, "get_customer", `{"customer_id":"123"}`)
+		require.JSONEq(t, `{"name":"Example Customer","plan":"pro"}`, executortest.Text(t, o))
+
+		o = executortest.Call(t, ex, "get_customer", `{"customer_id":"456"}`)
+		require.Equal(t, "customer 456 not found", o.Error)
+
+		o = executortest.Call(t, ex, "get_customer", `{"customer_id":5}`)
+		require.Equal(t, call.ReasonInvalidArguments, o.Cause)
+	}
+	_ = test // run by go test as func TestGetCustomer(t *testing.T)
+}
+
+func TestGetCustomer(t *testing.T) {
+	t.Parallel()
+	ex := executortest.New(t)
+	require.NoError(t, register(ex))
+
+	o := executortest.Call(t, ex, "get_customer", `{"customer_id":"123"}`)
+	require.JSONEq(t, `{"name":"Example Customer","plan":"pro"}`, executortest.Text(t, o))
+
+	o = executortest.Call(t, ex, "get_customer", `{"customer_id":"456"}`)
+	require.Equal(t, call.Failure, o.Kind)
+	require.Equal(t, "customer 456 not found", o.Error)
+	require.Empty(t, o.Cause)
+
+	o = executortest.Call(t, ex, "get_customer", `{"customer_id":5}`)
+	require.Equal(t, call.ReasonInvalidArguments, o.Cause)
+	require.Equal(t, `invalid arguments: customer_id: type: 5 has type "integer", want "string"`, o.Error)
+
+	o = executortest.Call(t, ex, "get_customer", "")
+	require.Equal(t, `invalid arguments: required: missing properties: ["customer_id"]`, o.Error)
+}
+
+func TestContextCarriesTheCall(t *testing.T) {
+	t.Parallel()
+	ex := executortest.New(t)
+	var seen executor.Call
+	require.NoError(t, executor.HandleRaw(ex, "any", func(ctx context.Context, c executor.Call) (executor.Output, error) {
+		seen, _ = executor.FromContext(ctx)
+		require.Equal(t, c, seen)
+		return executor.Output{}, nil
+	}))
+	k := call.Key{Session: "s", Turn: "t", Call: "c"}
+	o := executortest.Call(t, ex, "any", `{"n":9007199254740993}`, executortest.WithKey(k), executortest.WithAttempt(2), executortest.Uncertain())
+	require.Equal(t, "null", string(o.Output))
+	require.Equal(t, k, o.Key)
+	require.Equal(t, "1-test", o.Nonce)
+	require.Equal(t, 2, seen.Attempt)
+	require.True(t, seen.Uncertain)
+	require.Equal(t, k.IdempotencyKey(), seen.IdempotencyKey)
+	require.JSONEq(t, `{"n":9007199254740993}`, string(seen.Arguments))
+}

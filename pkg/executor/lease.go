@@ -1,0 +1,107 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// defaultAckWait is assumed when the binding states no lease.
+const defaultAckWait = 30 * time.Second
+
+// leases extends the leases of all held calls from one goroutine, whatever the
+// handlers do.
+type leases struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	ackWait time.Duration
+	held    map[*lease]struct{}
+	changed chan struct{}
+}
+
+// lease is the hold on one delivered call.
+type lease struct {
+	owner *leases
+	call  taken
+	until time.Time
+}
+
+func newLeases(log *slog.Logger) *leases {
+	return &leases{log: log, ackWait: defaultAckWait, held: make(map[*lease]struct{}), changed: make(chan struct{}, 1)}
+}
+
+// setAckWait takes over the length of the lease that a binding states.
+func (l *leases) setAckWait(d time.Duration) {
+	if d <= 0 {
+		d = defaultAckWait
+	}
+	l.mu.Lock()
+	l.ackWait = d
+	l.mu.Unlock()
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// hold keeps extending the lease of t until then, or until drop.
+func (l *leases) hold(t taken, until time.Time) *lease {
+	h := &lease{owner: l, call: t, until: until}
+	l.mu.Lock()
+	l.held[h] = struct{}{}
+	l.mu.Unlock()
+	return h
+}
+
+// extend holds the lease until then, if that is later.
+func (h *lease) extend(until time.Time) {
+	h.owner.mu.Lock()
+	if until.After(h.until) {
+		h.until = until
+	}
+	h.owner.mu.Unlock()
+}
+
+func (h *lease) drop() {
+	h.owner.mu.Lock()
+	delete(h.owner.held, h)
+	h.owner.mu.Unlock()
+}
+
+// run extends the leases every third of AckWait until ctx ends.
+func (l *leases) run(ctx context.Context) {
+	for {
+		l.mu.Lock()
+		tick := time.NewTimer(l.ackWait / 3)
+		l.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-l.changed:
+			tick.Stop()
+			l.beat()
+		case <-tick.C:
+			l.beat()
+		}
+	}
+}
+
+func (l *leases) beat() {
+	now := time.Now()
+	l.mu.Lock()
+	due := make([]taken, 0, len(l.held))
+	for h := range l.held {
+		if now.Before(h.until) {
+			due = append(due, h.call)
+		}
+	}
+	l.mu.Unlock()
+	for _, t := range due {
+		if err := t.InProgress(); err != nil {
+			l.log.Debug("lease was not extended", append(logKeys(t.Dispatch()), "error", err)...)
+		}
+	}
+}
