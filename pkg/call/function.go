@@ -104,6 +104,9 @@ func (f Function) Validate() error {
 // "30s" or "1m30s", in JSON and YAML.
 type Duration time.Duration
 
+// String writes the duration as time.Duration.String does.
+func (d Duration) String() string { return time.Duration(d).String() }
+
 // MarshalText writes the duration as time.Duration.String does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
