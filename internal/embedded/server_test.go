@@ -73,10 +73,10 @@ func TestBadStartsAreErrors(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	for want, cfg := range map[string]embedded.Config{
-		"no store directory":    {},
-		"cannot be made":        {Dir: filepath.Join(file, "below")},
-		"use host:port":         {Dir: t.TempDir(), Listen: "4222"},
-		"is not a number":       {Dir: t.TempDir(), Listen: "127.0.0.1:nats"},
+		"no store directory":     {},
+		"cannot be made":         {Dir: filepath.Join(file, "below")},
+		"use host:port":          {Dir: t.TempDir(), Listen: "4222"},
+		"is not a number":        {Dir: t.TempDir(), Listen: "127.0.0.1:nats"},
 		"address already in use": {Dir: t.TempDir(), Listen: taken.Addr().String()},
 	} {
 		cfg.Logger = quiet()
