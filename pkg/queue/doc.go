@@ -1,0 +1,20 @@
+// Package queue carries calls to executors and their outcomes back, over NATS
+// JetStream. Both sides of the wire live here, so that the protocol has one home:
+//
+//   - a dispatcher provisions the streams, publishes calls, consumes outcomes and
+//     answers registrations and look-ups;
+//   - an executor registers its functions, pulls calls from its pool's durable
+//     consumer and reports outcomes.
+//
+// Subjects, under a prefix that defaults to "fn"; <token> is call.Token of the
+// function's name:
+//
+//	fn.call.<token>          calls, published by dispatchers only, stream FN_CALLS
+//	fn.result.<token>.p<NN>  outcomes by partition of the session, stream FN_RESULTS
+//	fn.dead.<token>          what could not be used, stream FN_DEAD
+//	fn.register.<token>      request and reply: declare a function, get the binding
+//	fn.outcome.<token>       request and reply: is this call still wanted?
+//	fn.cancel.<token>        broadcast: stop working on a call
+//
+// Arguments and outputs are copied as the bytes they are, never re-encoded.
+package queue

@@ -1,0 +1,133 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// ackTimeout bounds the wait for one confirmation, before the message is sent again.
+const ackTimeout = 5 * time.Second
+
+// Publish stores hand-overs in the calls stream, in one burst, and returns when
+// each is confirmed or has failed; the errors are in the order of the dispatches.
+// A hand-over that is already stored counts as success. When NATS does not answer,
+// the message is sent again under the same id, for Config.RetryFor at most.
+//
+// Errors wrap ErrInvalidFunction, ErrInvalidCall, ErrTooLarge, ErrBacklogFull or
+// ErrPermission, all of which mean that nothing was stored, or ErrUnavailable or
+// the cause of ctx's end, which leave that open.
+func (c *Conn) Publish(ctx context.Context, dispatches []call.Dispatch) []error {
+	errs := make([]error, len(dispatches))
+	burst := make([]publication, 0, len(dispatches))
+	for i := range dispatches {
+		msg, err := c.names.encodeCall(&dispatches[i])
+		if err == nil {
+			err = c.checkSize("call", msg)
+		}
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		burst = append(burst, publication{msg: msg, err: &errs[i]})
+	}
+	c.publishAll(ctx, "call", burst, false)
+	return errs
+}
+
+func (c *Conn) checkSize(what string, msg *nats.Msg) error {
+	if limit := c.nc.MaxPayload(); limit > 0 {
+		if size := envelopeSize(msg); size > limit {
+			return &TooLargeError{What: what, Size: size, Limit: limit}
+		}
+	}
+	return nil
+}
+
+// publication is one message on its way; err is where its fate goes.
+type publication struct {
+	msg    *nats.Msg
+	future jetstream.PubAckFuture
+	err    *error
+}
+
+// publishAll sends every message and waits for all confirmations. What failed for
+// a passing reason is sent again, as long as RetryFor and ctx allow; with
+// retryFull a full stream counts as a passing reason.
+func (c *Conn) publishAll(ctx context.Context, what string, burst []publication, retryFull bool) {
+	start := time.Now()
+	waits := newBackOff(2 * time.Second)
+	for len(burst) > 0 {
+		for i := range burst {
+			p := &burst[i]
+			p.future, *p.err = c.async.PublishMsgAsync(p.msg)
+		}
+		again := burst[:0]
+		for _, p := range burst {
+			if *p.err == nil {
+				*p.err = c.awaitAck(ctx, p, start)
+			}
+			if *p.err != nil {
+				raw := *p.err
+				*p.err = c.publishError(what, p.msg, raw)
+				if transient(raw) || (retryFull && errors.Is(*p.err, ErrBacklogFull)) {
+					again = append(again, p)
+				}
+			}
+		}
+		burst = again
+		wait := waits.NextBackOff()
+		if len(burst) == 0 || time.Since(start)+wait > c.cfg.RetryFor {
+			return
+		}
+		if err := sleep(ctx, wait); err != nil {
+			for _, p := range burst {
+				*p.err = fmt.Errorf("%w (%w)", *p.err, err)
+			}
+			return
+		}
+	}
+}
+
+// awaitAck waits for one confirmation. Every future ends by itself: by the
+// confirmation, by its timeout, or by the loss of the connection.
+func (c *Conn) awaitAck(ctx context.Context, p publication, start time.Time) error {
+	for {
+		refusal := c.denied.next()
+		if c.denied.since(p.msg.Subject, start) {
+			return &PermissionError{Operation: "publish", Subject: p.msg.Subject, User: c.cfg.User}
+		}
+		select {
+		case <-p.future.Ok(): // stored now, or stored before
+			return nil
+		case err := <-p.future.Err():
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-refusal:
+		}
+	}
+}
+
+// publishError gives the client's error its meaning for callers.
+func (c *Conn) publishError(what string, msg *nats.Msg, err error) error {
+	var api *jetstream.APIError
+	switch {
+	case errors.As(err, &api) && storageFull(api):
+		return fmt.Errorf("%w: %s: %w", ErrBacklogFull, msg.Subject, err)
+	case errors.Is(err, nats.ErrMaxPayload), errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
+		return &TooLargeError{What: what, Size: envelopeSize(msg), Limit: c.nc.MaxPayload()}
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionDraining):
+		return fmt.Errorf("%w: %s: %w", ErrClosed, msg.Subject, err)
+	case transient(err):
+		return fmt.Errorf("%w: %s: %w", ErrUnavailable, msg.Subject, err)
+	default:
+		return fmt.Errorf("publish to %s: %w", msg.Subject, err)
+	}
+}

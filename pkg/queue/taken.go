@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+var (
+	ackBody        = []byte("+ACK")
+	nakBody        = []byte("-NAK")
+	inProgressBody = []byte("+WPI")
+)
+
+// Taken is a call that an executor holds until it acks it or its lease runs out.
+type Taken struct {
+	// Dispatch is the hand-over. Only valid when Invalid is nil.
+	Dispatch call.Dispatch
+	// Deliveries counts how often this message was handed out, from 1. More than 1
+	// means that an earlier lease ran out. A server that was killed may have
+	// forgotten, so 1 proves nothing.
+	Deliveries int
+	// Invalid says why the message is no call; such a message can only be ended by
+	// Term, and logged.
+	Invalid error
+	// Subject and Body are the message as it came.
+	Subject string
+	Body    []byte
+
+	nc    *nats.Conn
+	reply string
+}
+
+// InProgress renews the lease for a full AckWait. It returns at once; the error is
+// about the connection only.
+func (t *Taken) InProgress() error { return t.nc.Publish(t.reply, inProgressBody) }
+
+// Ack removes the call from the queue. It does not wait for the server: a lost ack
+// means one more delivery, which Lookup or the duplicate window absorbs.
+func (t *Taken) Ack() error { return t.nc.Publish(t.reply, ackBody) }
+
+// Term removes the call from the queue as unusable; the reason goes into the
+// server's advisory.
+func (t *Taken) Term(reason string) error {
+	reason = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, reason)
+	return t.nc.Publish(t.reply, []byte("+TERM "+reason[:min(len(reason), 256)]))
+}
+
+// deliveries reads the delivery count from the reply subject of a delivered
+// message: $JS.ACK.<stream>.<consumer>.<count>.…, or the form with domain and
+// account before the stream.
+func deliveries(reply string) int {
+	parts := strings.Split(reply, ".")
+	at := 4
+	if len(parts) >= 11 {
+		at = 6
+	}
+	if len(parts) <= at {
+		return 1
+	}
+	n, err := strconv.Atoi(parts[at])
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
