@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/callfan/callfan/pkg/queue"
 )
 
 // The defaults of Config.
@@ -19,6 +21,9 @@ const (
 
 // Config describes an executor.
 type Config struct {
+	// Queue says how to reach NATS; see its own comment. Its name and logger default to
+	// those of the executor.
+	Queue queue.Config
 	// Pool is the name of the deployment: 1 to 64 characters of [A-Za-z0-9_-]. All
 	// processes with one pool name must serve the same functions, since any of them
 	// may get any call of the pool. Required.

@@ -213,6 +213,8 @@ func (v *delivery) report(o call.Outcome) (call.Outcome, error) {
 			v.log.Error("outcome is not valid; the model is told", append(logKeys(v.d), "error", err)...)
 			o = outcome(v.d, call.Outcome{Kind: call.Failure, Cause: call.ReasonInvalidOutput, Error: "the function's output is not valid"})
 			continue
+		case errors.Is(err, errDenied):
+			return o, err
 		case wait == retryFirst && ctx.Err() == nil:
 			v.log.Warn("outcome was not stored; trying on", append(logKeys(v.d), "error", err)...)
 		}

@@ -16,6 +16,7 @@ type Executor struct {
 	functions map[string]*function
 	order     []string
 	running   bool
+	link      link // while serving
 }
 
 // function is a function with its handler inside all middleware.

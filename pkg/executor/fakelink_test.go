@@ -204,6 +204,8 @@ func (l fakeLink) OnCancel(_ []call.Function, f func(call.Key, string)) (func(),
 	return func() {}, nil
 }
 
+func (l fakeLink) Ready(context.Context) error { return nil }
+
 func (l fakeLink) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

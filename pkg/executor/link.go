@@ -20,6 +20,8 @@ type link interface {
 	Lookup(ctx context.Context, d call.Dispatch) (call.Standing, error)
 	// OnCancel calls f when a call of one of the functions is cancelled.
 	OnCancel(functions []call.Function, f func(k call.Key, reason string)) (stop func(), err error)
+	// Ready says whether the queue answers.
+	Ready(ctx context.Context) error
 	// Close ends the connection after what was sent has left.
 	Close() error
 }
@@ -64,3 +66,6 @@ var errInvalidOutcome = errors.New("invalid outcome")
 
 // errPullAgain is wrapped by Pull when it ended early for a reason that passes.
 var errPullAgain = errors.New("pull ended early")
+
+// errDenied is wrapped by Report when the server forbids it; trying on is useless.
+var errDenied = errors.New("the server denies the outcome")

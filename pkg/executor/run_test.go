@@ -230,7 +230,11 @@ func TestHardStopInterruptsHandlers(t *testing.T) {
 		b := newBundle(t, Config{StopTimeout: 2 * time.Second})
 		var causes sync.Map
 		wait := func(name string) func(ctx context.Context) error {
-			return func(ctx context.Context) error { <-ctx.Done(); causes.Store(name, context.Cause(ctx)); return ctx.Err() }
+			return func(ctx context.Context) error {
+				<-ctx.Done()
+				causes.Store(name, context.Cause(ctx))
+				return ctx.Err()
+			}
 		}
 		b.on("reads", wait("reads"), WithEffects(call.EffectsNone))
 		b.on("writes", wait("writes"))

@@ -67,6 +67,8 @@ func (ex *Executor) serve(ctx context.Context, l link) error {
 		return fmt.Errorf("listen for cancel notices: %w", err)
 	}
 	defer forget()
+	ex.serving(l)
+	defer ex.serving(nil)
 	w.log.Info("executor serves", "functions", len(w.functions), "concurrency", ex.cfg.Concurrency, "executor_id", ex.cfg.ID)
 
 	var background sync.WaitGroup
