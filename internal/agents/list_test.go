@@ -46,7 +46,9 @@ func TestListFollowsThePages(t *testing.T) {
 func TestListStopsWhenTheCallerDoes(t *testing.T) {
 	t.Parallel()
 	a := serve(t, replyJSON(200, `{"data":[{"id":"sess_1","status":"idle"},{"id":"sess_2","status":"idle"}],"has_more":true}`))
-	for range a.List(t.Context(), agents.Selector{}) {
+	for s, err := range a.List(t.Context(), agents.Selector{}) {
+		require.NoError(t, err)
+		require.Equal(t, "sess_1", s.ID)
 		break
 	}
 	require.Len(t, a.asked(), 1)

@@ -39,7 +39,7 @@ func TestArgumentsAreTheAPIsBytes(t *testing.T) {
 			s, err := a.Session(t.Context(), "sess_1")
 			require.NoError(t, err)
 			require.Len(t, s.Calls, 1)
-			require.True(t, arguments == string(s.Calls[0].Arguments), "want %.80q, got %.80q", arguments, s.Calls[0].Arguments)
+			require.Equal(t, []byte(arguments), []byte(s.Calls[0].Arguments))
 		})
 	}
 }

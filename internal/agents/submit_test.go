@@ -65,10 +65,11 @@ func TestSubmitIsOneRequestForTheBatch(t *testing.T) {
 	require.Equal(t, "key_1", got.header.Get("Idempotency-Key"))
 	require.Equal(t, "application/json", got.header.Get("Content-Type"))
 	require.Equal(t, "agents=v1", got.header.Get("OpenAI-Beta"))
-	require.Equal(t, `{"events":[`+
-		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1","success":true,"output":"ok"},`+
-		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_2","success":false,"error":"customer 456 not found"},`+
-		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_3","success":true,"output":null}]}`, string(got.body))
+	const want = `{"events":[` +
+		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1","success":true,"output":"ok"},` +
+		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_2","success":false,"error":"customer 456 not found"},` +
+		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_3","success":true,"output":null}]}`
+	require.Equal(t, []byte(want), got.body)
 }
 
 func TestAnyTwoHundredIsAccepted(t *testing.T) {
