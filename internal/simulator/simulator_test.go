@@ -126,13 +126,13 @@ func requireAPIError(t *testing.T, err error, status int, code, message string) 
 func (b *bench) answerAll(t *testing.T, id string, handler func(name, arguments string) string) (text string, rounds int) {
 	t.Helper()
 	for {
-		ses := b.get(t, id)
+		var ses *openai.AgentSession
+		require.Eventually(t, func() bool {
+			ses = b.get(t, id)
+			return ses.Status == openai.AgentSessionStatusIdle || len(ses.RequiredActions) > 0
+		}, 10*time.Second, time.Millisecond)
 		if ses.Status == openai.AgentSessionStatusIdle {
 			break
-		}
-		if len(ses.RequiredActions) == 0 {
-			time.Sleep(time.Millisecond)
-			continue
 		}
 		rounds++
 		var events []openai.AgentSessionInputParamUnion
