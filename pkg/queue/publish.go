@@ -123,7 +123,7 @@ func (c *Conn) publishError(what string, msg *nats.Msg, err error) error {
 		return fmt.Errorf("%w: %s: %w", ErrBacklogFull, msg.Subject, err)
 	case errors.Is(err, nats.ErrMaxPayload), errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum:
 		return &TooLargeError{What: what, Size: envelopeSize(msg), Limit: c.nc.MaxPayload()}
-	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionDraining):
+	case c.nc.IsClosed(), errors.Is(err, nats.ErrConnectionDraining):
 		return fmt.Errorf("%w: %s: %w", ErrClosed, msg.Subject, err)
 	case transient(err):
 		return fmt.Errorf("%w: %s: %w", ErrUnavailable, msg.Subject, err)

@@ -1,0 +1,135 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/internal/testservers"
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// leastPrivilege is everything that an executor of pool weather with the function
+// get_weather has to be allowed, and nothing more.
+const leastPrivilege = `
+authorization {
+  users = [
+    { user: dispatcher, password: secret }
+    { user: weather, password: secret, permissions: {
+        publish: { allow: [
+          "fn.register.get_weather"
+          "fn.outcome.get_weather"
+          "fn.result.get_weather.>"
+          "$JS.API.CONSUMER.INFO.FN_CALLS.pool_weather"
+          "$JS.API.CONSUMER.MSG.NEXT.FN_CALLS.pool_weather"
+          "$JS.ACK.FN_CALLS.pool_weather.>"
+          "$JS.ACK.*.*.FN_CALLS.pool_weather.>"
+        ] }
+        subscribe: { allow: [ "_INBOX_weather.>", "fn.cancel.get_weather" ] }
+    } }
+  ]
+}
+`
+
+func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	i := install(t, Config{User: "dispatcher", Password: "secret"}, testservers.NATSConfig(leastPrivilege))
+	var mu sync.Mutex
+	var denied []PermissionError
+	executor := connect(t, Config{
+		URL: i.server.URL(), User: "weather", Password: "secret", InboxPrefix: "_INBOX_weather",
+		OnPermissionError: func(e *PermissionError) { mu.Lock(); denied = append(denied, *e); mu.Unlock() },
+	})
+	deniedNow := func() []PermissionError {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]PermissionError(nil), denied...)
+	}
+
+	// Everything an executor does, with those permissions alone.
+	puller := bind(t, executor, "weather", "get_weather")
+	require.NoError(t, executor.Ready(ctx))
+	cancelled := make(chan call.Key, 1)
+	stop, err := executor.OnCancel([]string{"get_weather"}, func(k call.Key, _ string) { cancelled <- k })
+	require.NoError(t, err)
+	defer stop()
+	require.NoError(t, i.dispatcher.ServeOutcomes(serving(t), func(context.Context, call.Key) (call.Standing, error) {
+		return call.StandingAnswered, nil
+	}))
+	collected := i.collect(t)
+	d := i.dispatch("s", "get_weather", 1, `{}`)
+	requireNoErrors(t, i.dispatcher.Publish(ctx, []call.Dispatch{d}))
+	require.NoError(t, puller.Pull(ctx, 1, func(taken *Taken) {
+		require.NoError(t, taken.InProgress())
+		standing, err := executor.Lookup(ctx, taken.Dispatch)
+		require.NoError(t, err)
+		require.Equal(t, call.StandingAnswered, standing)
+		require.NoError(t, executor.Report(ctx, taken.Dispatch, call.Outcome{Kind: call.Success, Output: []byte(`"sunny"`)}))
+		require.NoError(t, taken.Ack())
+	}))
+	require.Eventually(t, func() bool { return len(collected.of(d.Key)) == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return i.messages(t, "FN_CALLS") == 0 }, patience, 10*time.Millisecond, "the ack arrived")
+	require.NoError(t, i.dispatcher.Cancel(ctx, d.Key, "get_weather", "turn ended"))
+	require.Equal(t, d.Key, <-cancelled)
+	require.Empty(t, deniedNow())
+
+	// Another function's subjects are refused, at once and with the reason.
+	start := time.Now()
+	var refused *PermissionError
+	charge := i.dispatch("s", "charge", 2, `{}`)
+	require.ErrorAs(t, executor.Report(ctx, charge, call.Outcome{Kind: call.Success, Output: []byte(`"paid"`)}), &refused)
+	require.Equal(t, "publish", refused.Operation)
+	require.Equal(t, executor.names.result("charge", charge.Partition), refused.Subject)
+	require.ErrorContains(t, refused, `user "weather"`)
+	require.ErrorIs(t, executor.Publish(ctx, []call.Dispatch{d})[0], ErrPermission)
+	_, err = executor.Lookup(ctx, charge)
+	require.ErrorIs(t, err, ErrPermission)
+	_, err = executor.Register(ctx, Registration{Pool: "weather", Functions: declare("get_weather", "charge")})
+	require.ErrorIs(t, err, ErrPermission)
+	_, err = executor.Bind(ctx, Binding{Stream: "FN_CALLS", Consumer: "pool_billing"})
+	require.ErrorIs(t, err, ErrPermission)
+	foreign := &Puller{c: executor, binding: Binding{Stream: "FN_CALLS", Consumer: "pool_billing"}, waits: newBackOff(time.Second)}
+	require.ErrorIs(t, foreign.Pull(ctx, 1, func(*Taken) {}), ErrPermission)
+	require.Less(t, time.Since(start), 4*time.Second, "a refusal is not a timeout")
+	_, err = executor.OnCancel([]string{"charge"}, func(call.Key, string) {})
+	require.NoError(t, err, "a refused subscription is reported apart")
+	require.Eventually(t, func() bool {
+		all := deniedNow()
+		return len(all) >= 7 && all[len(all)-1].Operation == "subscribe"
+	}, patience, 10*time.Millisecond)
+	require.Zero(t, i.messages(t, "FN_CALLS"))
+	require.Len(t, collected.of(charge.Key), 0)
+}
+
+// A reply subject is not checked by plain permissions, so an executor can make the
+// server write a call into another function's results. Readers must refuse it.
+func TestInjectedRepliesAreInvalid(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	i := install(t, Config{User: "dispatcher", Password: "secret", Partitions: 1}, testservers.NATSConfig(leastPrivilege))
+	collected := i.collect(t)
+	executor := connect(t, Config{URL: i.server.URL(), User: "weather", Password: "secret", InboxPrefix: "_INBOX_weather"})
+	puller := bind(t, executor, "weather", "get_weather")
+	require.NoError(t, executor.nc.PublishMsg(&nats.Msg{
+		Subject: "$JS.API.CONSUMER.INFO.FN_CALLS." + puller.Binding().Consumer, Reply: "fn.result.charge.p00",
+	}))
+	require.Eventually(t, func() bool {
+		collected.mu.Lock()
+		defer collected.mu.Unlock()
+		return len(collected.invalid) == 1
+	}, patience, 10*time.Millisecond)
+	require.Zero(t, collected.count())
+	require.NoError(t, i.dispatcher.Ready(ctx))
+}
+
+func serving(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	return ctx
+}
