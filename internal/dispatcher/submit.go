@@ -181,9 +181,13 @@ func (s *session) conflicted(t *tracked, now time.Time) {
 // The result itself stays saved, and goes to the dead letters for the operator.
 func (s *session) replace(t *tracked, r *call.Refusal, now time.Time) {
 	if t.substitute != nil {
-		s.log.Error("the API refuses even an error in place of a result; giving up",
-			"turn_id", t.Turn, "call_id", t.Key.Call, "error", r)
-		s.finish(t, call.Obsolete, call.ReasonRefused, now)
+		// Nothing better can be said. The call stays visible, and is tried for as long
+		// as the session lists it.
+		if t.refusals == 0 {
+			s.log.Error("the API refuses even an error in place of a result",
+				"turn_id", t.Turn, "call_id", t.Key.Call, "function", t.Function, "error", r)
+		}
+		s.isolate(t, now, 2*time.Second)
 		return
 	}
 	s.d.obs.Count(EventSubstituted)
