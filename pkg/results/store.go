@@ -140,9 +140,10 @@ type Store interface {
 	// Complete saves results; the first one saved for a call wins for ever. fences
 	// holds the fence to write under for each completion.
 	Complete(ctx context.Context, fences []uint64, completions []Completion) ([]Completed, error)
-	// Move changes states. Entering a final state drops the result's body; when no
-	// call of a turn is left open or saved, the turn's markers live on for the
-	// retention, and longer while Claim still asks for them.
+	// Move changes states. A request holds at most one move of a call: two are made
+	// one after the other, and that is not replay-safe. Entering a final state drops
+	// the result's body; when no call of a turn is left open or saved, the turn's
+	// markers live on for the retention, and longer while Claim still asks for them.
 	Move(ctx context.Context, fence uint64, moves []Move) ([]Moved, error)
 	// Get reads records, with results; an unknown call has the state call.Absent.
 	Get(ctx context.Context, keys []call.Key) ([]Record, error)

@@ -5,15 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/callfan/callfan/internal/testservers"
 	"github.com/callfan/callfan/pkg/results"
 	"github.com/callfan/callfan/pkg/results/redisstore"
 	"github.com/callfan/callfan/pkg/results/storetest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, config redisstore.Config) *redisstore.Store {
 	t.Helper()
