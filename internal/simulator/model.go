@@ -53,7 +53,7 @@ func modelTurn(text string, tools toolList) planner {
 	lower := strings.ToLower(text)
 	has := func(names ...string) bool {
 		for _, name := range names {
-			if _, ok := tools.function(name); !ok {
+			if fn, ok := tools.function(name); !ok || fn.async { // This model only works with results it waits for.
 				return false
 			}
 		}
@@ -103,12 +103,13 @@ var digits = regexp.MustCompile(`\d+`)
 // customerTurn looks up each customer the message names.
 type customerTurn struct {
 	language
-	ids []string
+	ids   []string
+	asked bool
 }
 
 func (t *customerTurn) next(all func() []answer) step {
-	answers := all()
-	if len(answers) == 0 {
+	if !t.asked {
+		t.asked = true
 		var calls []ScriptCall
 		for _, id := range t.ids {
 			calls = append(calls, callWith("get_customer", map[string]any{"customer_id": id}))
@@ -116,7 +117,7 @@ func (t *customerTurn) next(all func() []answer) step {
 		return step{calls: calls}
 	}
 	var parts []string
-	for i, a := range answers {
+	for i, a := range all() {
 		parts = append(parts, t.describe(t.ids[i], a))
 	}
 	return step{say: strings.Join(parts, t.pick(" ", ""))}
@@ -144,12 +145,19 @@ func (t *customerTurn) describe(id string, a answer) string {
 }
 
 // timeTurn asks for the time.
-type timeTurn struct{ language }
+type timeTurn struct {
+	language
+	asked bool
+}
 
 func (t *timeTurn) next(all func() []answer) step {
+	if !t.asked {
+		t.asked = true
+		return step{calls: []ScriptCall{callWith("get_time", map[string]any{})}}
+	}
 	answers := all()
 	if len(answers) == 0 {
-		return step{calls: []ScriptCall{callWith("get_time", map[string]any{})}}
+		return step{say: t.pick("I did not get the time.", "没有得到时间。")}
 	}
 	if a := answers[0]; !a.success {
 		return step{say: fmt.Sprintf(t.pick("I could not get the time: %s.", "无法获取时间:%s。"), a.text)}
@@ -176,6 +184,7 @@ type weatherTurn struct {
 	cities   []string
 	withTime bool
 	compare  bool
+	asked    int
 }
 
 type weather struct {
@@ -184,8 +193,7 @@ type weather struct {
 }
 
 func (t *weatherTurn) next(all func() []answer) step {
-	answers := all()
-	if len(answers) == 0 {
+	if t.asked == 0 {
 		var calls []ScriptCall
 		if t.withTime {
 			calls = append(calls, callWith("get_time", map[string]any{}))
@@ -193,7 +201,12 @@ func (t *weatherTurn) next(all func() []answer) step {
 		for _, city := range t.cities {
 			calls = append(calls, callWith("get_weather", map[string]any{"city": city}))
 		}
+		t.asked = len(calls)
 		return step{calls: calls}
+	}
+	answers := all()
+	if len(answers) < t.asked { // A function became async in the middle of the turn.
+		return step{say: t.pick("I did not get all results.", "没有得到全部结果。")}
 	}
 	var parts []string
 	if t.withTime {
@@ -210,6 +223,7 @@ func (t *weatherTurn) next(all func() []answer) step {
 	}
 	if t.compare && len(reports) == 2 {
 		if len(answers) == len(t.cities) {
+			t.asked++
 			return step{calls: []ScriptCall{difference(reports[0].TempC, reports[1].TempC)}}
 		}
 		parts = append(parts, t.difference(answers[len(t.cities)]))

@@ -38,24 +38,43 @@ func ParseScript(text string) (script Script, ok bool, err error) {
 	if !strings.HasPrefix(trimmed, "{") {
 		return Script{}, false, nil
 	}
-	var probe map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(trimmed), &probe); err != nil {
-		if strings.Contains(trimmed, `"rounds"`) {
-			return Script{}, true, fmt.Errorf("the script is not valid JSON: %w", err)
-		}
-		return Script{}, false, nil
-	}
-	_, rounds := probe["rounds"]
-	_, say := probe["say"]
-	if !rounds && !say {
-		return Script{}, false, nil
+	var fields struct {
+		Rounds *[][]ScriptCall `json:"rounds"`
+		Say    *string         `json:"say"`
+		Fail   string          `json:"fail"`
 	}
 	dec := json.NewDecoder(strings.NewReader(trimmed))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&script); err != nil {
+	if err := dec.Decode(&fields); err != nil {
+		if !looksScripted(trimmed) {
+			return Script{}, false, nil
+		}
 		return Script{}, true, fmt.Errorf("the script cannot be used: %w", err)
 	}
+	switch {
+	case fields.Rounds == nil && fields.Say == nil:
+		return Script{}, false, nil
+	case dec.InputOffset() != int64(len(trimmed)):
+		return Script{}, true, fmt.Errorf("the script has data after its end")
+	case fields.Rounds != nil:
+		script.Rounds = *fields.Rounds
+	}
+	if fields.Say != nil {
+		script.Say = *fields.Say
+	}
+	script.Fail = fields.Fail
 	return script, true, script.check()
+}
+
+// looksScripted reports whether a text that cannot be decoded as a script was meant as one.
+func looksScripted(text string) bool {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &keys) != nil {
+		return strings.Contains(text, `"rounds"`)
+	}
+	_, rounds := keys["rounds"]
+	_, say := keys["say"]
+	return rounds || say
 }
 
 func (s *Script) check() error {

@@ -52,10 +52,11 @@ type session struct {
 
 type callKey struct{ turnID, callID string }
 
-// userInput is one admitted message: its content for the items, and its text for the plan.
+// userInput is one message: its content for the items, its text, and the plan the text asks for once it is accepted.
 type userInput struct {
 	content json.RawMessage
 	text    string
+	plan    planner
 }
 
 // append renders the session object. s.mu must be held.

@@ -46,24 +46,29 @@ func (s *Simulator) createSession(w http.ResponseWriter, r *http.Request) error 
 		st = newStream(s.sw.StreamQueueFrames, true, obfuscate)
 	}
 
-	ses.mu.Lock()
-	s.sessions.add(ses)
-	s.stats.sessions.Add(1)
-	body := ses.append(nil)
-	if streaming {
-		ses.attach(st, false)
-		ses.emitSession("agent.session.created")
-	}
-	s.hooks.notify(ses, "agent.session.created")
-	ses.admit(input)
-	ses.mu.Unlock()
-
+	body := ses.open(st, input)
 	if streaming {
 		s.serveStream(w, r, ses, st, s.sw.CreateStatus)
 		return nil
 	}
 	writeJSON(w, s.sw.CreateStatus, body)
 	return nil
+}
+
+// open makes the session known, starts its turn and returns it as it was before that. The stream may be nil.
+func (s *session) open(st *stream, input *userInput) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sim.sessions.add(s)
+	s.sim.stats.sessions.Add(1)
+	body := s.append(nil)
+	if st != nil {
+		s.attach(st, false)
+		s.emitSession("agent.session.created")
+	}
+	s.sim.hooks.notify(s, "agent.session.created")
+	s.admit(input)
+	return body
 }
 
 // admit starts the turn of the initial input. Without input the session is idle from the start.
@@ -108,7 +113,7 @@ func (s *Simulator) newSession(req *createRequest) (ses *session, input *userInp
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, err := planFor(parsed.text, config.tools); err != nil {
+		if parsed.plan, err = planFor(parsed.text, config.tools); err != nil {
 			return nil, nil, err
 		}
 		input = &parsed
@@ -279,24 +284,31 @@ func (s *Simulator) deleteSession(w http.ResponseWriter, r *http.Request) error 
 	case !ok && !s.sessions.wasDeleted(id):
 		return notFound("Session", id)
 	case ok && !ses.pinned:
-		ses.mu.Lock()
-		if !ses.deletable() {
-			ses.mu.Unlock()
-			return conflict("session must be durably idle or failed without required actions before deletion")
+		if err := ses.discard(); err != nil {
+			return err
 		}
-		ses.gone.Store(true)
-		for st := range ses.streams {
-			st.end()
-		}
-		for _, c := range ses.calls { // async calls nobody answered
-			if c.state == callPending {
-				s.stats.pending.Add(-1)
-			}
-		}
-		ses.mu.Unlock()
 		s.sessions.remove(ses)
 	}
 	b := appendString(append([]byte(nil), `{"id":`...), id)
 	writeJSON(w, http.StatusOK, append(b, `,"object":"agent.session.deleted","deleted":true}`...))
+	return nil
+}
+
+// discard ends the session, unless it is busy or waits.
+func (s *session) discard() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.deletable() {
+		return conflict("session must be durably idle or failed without required actions before deletion")
+	}
+	s.gone.Store(true)
+	for st := range s.streams {
+		st.end()
+	}
+	for _, c := range s.calls { // async calls nobody answered
+		if c.state == callPending || c.state == callAccepted {
+			s.sim.stats.pending.Add(-1)
+		}
+	}
 	return nil
 }

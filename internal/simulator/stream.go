@@ -125,7 +125,7 @@ func (s *Simulator) serveStream(w http.ResponseWriter, r *http.Request, ses *ses
 		defer ticker.Stop()
 		beat = ticker.C
 	}
-	for {
+	for !out.failed {
 		select {
 		case <-r.Context().Done():
 			return
@@ -138,9 +138,6 @@ func (s *Simulator) serveStream(w http.ResponseWriter, r *http.Request, ses *ses
 			if !out.writeQueued() {
 				return
 			}
-		}
-		if out.failed {
-			return
 		}
 	}
 }

@@ -36,10 +36,7 @@ func (s *Simulator) postEvents(w http.ResponseWriter, r *http.Request, ses *sess
 		return invalidRequest("The Idempotency-Key is longer than %d bytes.", s.sw.MaxKeyBytes)
 	}
 
-	ses.mu.Lock()
-	err = ses.submit(events, key, body)
-	ses.mu.Unlock()
-	if err != nil {
+	if err := ses.submit(events, key, body); err != nil {
 		s.stats.refuse(err)
 		return err
 	}
@@ -155,8 +152,10 @@ func checkOutput(output json.RawMessage, i int) error {
 	return nil
 }
 
-// submit applies the events of one POST. s.mu must be held.
+// submit applies the events of one POST.
 func (s *session) submit(events []inputEvent, key string, body []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.gone.Load() {
 		return notFound("Session", s.id)
 	}
@@ -260,7 +259,11 @@ func (s *session) checkOther(e *inputEvent) error {
 		if s.initialPending {
 			return conflict("session initial input is still pending")
 		}
-		if _, err := planFor(e.input.text, s.agent.tools); err != nil {
+		if e.input.plan != nil {
+			return nil
+		}
+		var err error
+		if e.input.plan, err = planFor(e.input.text, s.agent.tools); err != nil {
 			return err
 		}
 	}

@@ -76,8 +76,8 @@ func (s *session) current() *turn {
 	return nil
 }
 
-// startTurn opens a turn for one input. The plan was checked when the input was accepted, but the tools may have
-// changed since: then the turn fails.
+// startTurn opens a turn for one input. Its plan was made when the input was accepted; if a script's function was
+// removed since, the turn fails.
 func (s *session) startTurn(input userInput) {
 	t := &turn{
 		session: s, id: newID("turn_"), status: turnQueued, createdAt: unixNow(), promptCache: s.promptCache,
@@ -94,12 +94,13 @@ func (s *session) startTurn(input userInput) {
 	t.startedAt = unixNow()
 	s.emitTurn("agent.session.turn.in_progress", t)
 
-	plan, err := planFor(input.text, s.agent.tools)
-	if err != nil {
-		s.endTurn(t, turnFailed, "invalid_request")
-		return
+	if scripted, ok := input.plan.(*scriptedTurn); ok {
+		if _, missing := scripted.script.missing(s.agent.tools); missing {
+			s.endTurn(t, turnFailed, "invalid_request")
+			return
+		}
 	}
-	t.plan = plan
+	t.plan = input.plan
 	s.advance(t)
 }
 

@@ -33,7 +33,7 @@ func (s *session) judge(r *toolResult) (verdict, error) {
 		return 0, s.unknownCall(r.callID)
 	}
 	if refused, named := s.sim.faults.refuses(r.callID, c.name); refused {
-		if !named {
+		if !named || !sw.ErrorNamesCall {
 			return 0, invalidRequest("One of the events was refused.")
 		}
 		return 0, invalidRequest("The result of %s was refused.", r.callID)
