@@ -31,18 +31,22 @@ local function later(ms) return string.format('%.0f', tonumber(now) + tonumber(m
 `
 
 // luaFence refuses the script when ARGV[1] is a lower fence than the turn
-// KEYS[1] has seen, and defines stamp, which records a higher one.
+// KEYS[1] has seen, and defines stamp, which records a higher one. Every turn
+// that exists has a fence. Fences are compared as decimal numbers in strings.
 const luaFence = `
-local function lower(a, b) return #a < #b or (#a == #b and a < b) end
 local fence = redis.call('HGET', KEYS[1], 'f')
-if fence and lower(ARGV[1], fence) then return 'FENCED' end
+if fence and fence ~= ARGV[1] and (#ARGV[1] < #fence or (#ARGV[1] == #fence and ARGV[1] < fence)) then
+  return 'FENCED'
+end
 local function stamp()
-  if not fence or lower(fence, ARGV[1]) then redis.call('HSET', KEYS[1], 'f', ARGV[1]) end
+  if fence ~= ARGV[1] then redis.call('HSET', KEYS[1], 'f', ARGV[1]) end
 end
 `
 
 // luaKeep defines keep, which lets the turn ARGV[4] live ms milliseconds from
 // now. KEYS[3] is forgotten with its last turn, at the latest after ARGV[2].
+// Keeping costs more than all else in a script, so a turn with unfinished calls
+// is kept anew only when half its life is over; see luaStale.
 const luaKeep = `
 local function keep(ms)
   redis.call('PEXPIRE', KEYS[1], ms)
@@ -51,6 +55,11 @@ local function keep(ms)
   redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
 end
+`
+
+// luaStale defines stale: half of the turn's life of ms milliseconds is over.
+const luaStale = `
+local function stale(ms) return redis.call('PTTL', KEYS[1]) < tonumber(ms) / 2 end
 `
 
 // luaMeta defines parse and format for a call's entry; see parseMeta.

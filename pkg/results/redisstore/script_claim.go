@@ -14,7 +14,7 @@ package redisstore
 // Returns "FENCED" and writes nothing, or {now, then per call: entry, result or nil}.
 // Listed calls keep their turn alive, ended or not: its expiry is pushed back
 // when it is half over.
-var claimScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaMeta + `
+var claimScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaStale + luaMeta + `
 local reply, added = {now}, 0
 for i = 5, #ARGV, 3 do
   local field = ':' .. ARGV[i]
@@ -31,8 +31,13 @@ for i = 5, #ARGV, 3 do
   reply[#reply + 1] = body
 end
 stamp()
-local unfinished = redis.call('HINCRBY', KEYS[1], 'n', added)
-local ttl = unfinished > 0 and ARGV[2] or ARGV[3]
-if added > 0 or redis.call('PTTL', KEYS[1]) < tonumber(ttl) / 2 then keep(ttl) end
+local unfinished = tonumber(redis.call('HGET', KEYS[1], 'n') or '0')
+if added > 0 then
+  redis.call('HSET', KEYS[1], 'n', unfinished + added)
+  if unfinished == 0 or stale(ARGV[2]) then keep(ARGV[2]) end
+else
+  local ttl = unfinished > 0 and ARGV[2] or ARGV[3]
+  if stale(ttl) then keep(ttl) end
+end
 return reply
 `)

@@ -14,7 +14,7 @@ package redisstore
 //
 // Returns "FENCED" and writes nothing, or {now, then per call: verdict, entry, result or nil}.
 // The verdict is S (saved, now or earlier), X (superseded) or - (unknown).
-var completeScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaMeta + `
+var completeScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaStale + luaMeta + `
 local reply, adopted, saved = {now}, 0, false
 for i = 5, #ARGV, 7 do
   local field = ':' .. ARGV[i]
@@ -41,10 +41,10 @@ for i = 5, #ARGV, 7 do
   reply[#reply + 1] = meta
   reply[#reply + 1] = body
 end
+if adopted > 0 then redis.call('HINCRBY', KEYS[1], 'n', adopted) end
 if saved then
-  redis.call('HINCRBY', KEYS[1], 'n', adopted)
-  keep(ARGV[2])
+  if adopted > 0 or stale(ARGV[2]) then keep(ARGV[2]) else redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then stamp() end
+if fence or adopted > 0 then stamp() end
 return reply
 `)

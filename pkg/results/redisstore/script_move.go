@@ -21,7 +21,7 @@ package redisstore
 // full store must be able to end calls, which frees some.
 var moveScript = newScript(`
 redis.call('HDEL', KEYS[1], '')
-` + luaNow + luaLater + luaFence + luaKeep + luaMeta + `
+` + luaFence + luaMeta + `
 local reply, ended = {}, 0
 for i = 5, #ARGV, 5 do
   local field = ':' .. ARGV[i]
@@ -46,7 +46,10 @@ for i = 5, #ARGV, 5 do
   end
   reply[#reply + 1] = answer
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then stamp() end
-if ended > 0 and redis.call('HINCRBY', KEYS[1], 'n', -ended) <= 0 then keep(ARGV[3]) end
+if fence then stamp() end
+if ended > 0 and redis.call('HINCRBY', KEYS[1], 'n', -ended) <= 0 then
+` + luaNow + luaLater + luaKeep + `
+  keep(ARGV[3])
+end
 return reply
 `)
