@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,10 +13,30 @@ import (
 	"github.com/callfan/callfan/pkg/call"
 )
 
-var (
-	validNonce       = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-	validTraceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-)
+// validNonce says whether s is 1 to 128 of [A-Za-z0-9_-].
+func validNonce(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 128
+}
+
+// validTraceparent says whether s has the form of a W3C trace context, version 00
+// or later: 2, 32, 16 and 2 hexadecimal digits.
+func validTraceparent(s string) bool {
+	if len(s) != 55 {
+		return false
+	}
+	for i := range len(s) {
+		dash := i == 2 || i == 35 || i == 52
+		if c := s[i]; dash != (c == '-') || !dash && !(c >= 'a' && c <= 'f' || c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return true
+}
 
 // encodeCall builds the message of a hand-over. Its errors are final.
 func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
@@ -27,7 +47,7 @@ func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
 	switch {
 	case d.Session == "" || d.Turn == "" || d.Call.Call == "":
 		return nil, fmt.Errorf("%w %s: an id is empty", ErrInvalidCall, d.Key)
-	case !validNonce.MatchString(d.Nonce):
+	case !validNonce(d.Nonce):
 		return nil, fmt.Errorf("%w %s: the nonce is not a token of 1 to 128 characters", ErrInvalidCall, d.Key)
 	case d.Attempt < 1 || d.Handover < 1:
 		return nil, fmt.Errorf("%w %s: attempt %d and handover %d must be at least 1", ErrInvalidCall, d.Key, d.Attempt, d.Handover)
@@ -41,21 +61,25 @@ func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
 
 func (n names) callHeader(d *call.Dispatch, token string) nats.Header {
 	h := newHeaderSet(13)
-	h.add(headerMessageID, d.MessageID())
+	id := d.MessageID()
+	h.add(headerMessageID, id)
 	h.add(headerProtocol, Protocol)
 	h.add(headerKey, d.Key.String())
 	h.add(headerAttempt, strconv.Itoa(d.Attempt))
 	h.add(headerHandover, strconv.Itoa(d.Handover))
 	h.add(headerResultSubject, n.result(token, d.Partition))
 	h.add(headerNonce, d.Nonce)
-	h.add(headerIdempotencyKey, d.IdempotencyKey())
+	// The message id begins with the hash of the key; hashing again would cost more
+	// than everything else here.
+	hash, _, _ := strings.Cut(id, ".")
+	h.add(headerIdempotencyKey, "call_"+hash)
 	if d.Timeout > 0 {
 		h.add(headerTimeout, millis(d.Timeout))
 	}
 	if !d.Deadline.IsZero() {
 		h.add(headerDeadline, strconv.FormatInt(d.Deadline.UnixMilli(), 10))
 	}
-	if validTraceparent.MatchString(d.Traceparent) {
+	if validTraceparent(d.Traceparent) {
 		h.add(headerTraceparent, d.Traceparent)
 	}
 	if d.Uncertain {
@@ -104,8 +128,8 @@ func (n names) decodeCall(m *nats.Msg) (call.Dispatch, error) {
 }
 
 func decodeCallPayload(body []byte, c *call.Call) error {
-	err := members(body, func(name string, value []byte) (err error) {
-		switch name {
+	err := members(body, func(name, value []byte) (err error) {
+		switch string(name) {
 		case "session_id":
 			c.Session, err = decodeString(value)
 		case "turn_id":
@@ -159,7 +183,7 @@ func (n names) decodeCallHeader(h nats.Header, token string, d *call.Dispatch) e
 	}
 	d.Partition = partition
 	d.Nonce = header(h, headerNonce)
-	if !validNonce.MatchString(d.Nonce) {
+	if !validNonce(d.Nonce) {
 		return fmt.Errorf("header %s is missing or malformed", headerNonce)
 	}
 	d.Traceparent = header(h, headerTraceparent)

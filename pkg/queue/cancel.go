@@ -56,8 +56,8 @@ func (c *Conn) OnCancel(functions []string, f func(key call.Key, reason string))
 }
 
 func parseCancel(body []byte) (key call.Key, reason string, ok bool) {
-	err := members(body, func(name string, value []byte) (err error) {
-		switch name {
+	err := members(body, func(name, value []byte) (err error) {
+		switch string(name) {
 		case "reason":
 			reason, err = decodeString(value)
 		default:
@@ -69,8 +69,8 @@ func parseCancel(body []byte) (key call.Key, reason string, ok bool) {
 }
 
 // readKeyMember reads one member of a key; others are ignored.
-func readKeyMember(key *call.Key, name string, value []byte) (err error) {
-	switch name {
+func readKeyMember(key *call.Key, name, value []byte) (err error) {
+	switch string(name) {
 	case "session_id":
 		key.Session, err = decodeString(value)
 	case "turn_id":

@@ -25,7 +25,7 @@ var errNotObject = errors.New("the payload is not a JSON object")
 // members calls each with the name and the untouched bytes of every member of the
 // JSON object in body, in order, duplicates included. It copies nothing. Names are
 // compared as they are, unlike encoding/json, which ignores their case.
-func members(body []byte, each func(name string, value []byte) error) error {
+func members(body []byte, each func(name, value []byte) error) error {
 	if !json.Valid(body) {
 		return errors.New("the payload is not valid JSON")
 	}
@@ -39,7 +39,7 @@ func members(body []byte, each func(name string, value []byte) error) error {
 			i = skipSpace(body, i+1)
 		}
 		end := skipValue(body, i)
-		name, err := decodeString(body[i:end])
+		name, err := memberName(body[i:end])
 		if err != nil {
 			return err
 		}
@@ -52,6 +52,14 @@ func members(body []byte, each func(name string, value []byte) error) error {
 		i = end
 	}
 	return nil
+}
+
+func memberName(raw []byte) ([]byte, error) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1], nil
+	}
+	name, err := decodeString(raw)
+	return []byte(name), err
 }
 
 func skipSpace(b []byte, i int) int {

@@ -29,7 +29,7 @@ func (n names) encodeOutcome(d *call.Dispatch, o *call.Outcome) (*nats.Msg, erro
 	if err != nil {
 		return nil, err
 	}
-	if !validNonce.MatchString(d.Nonce) {
+	if !validNonce(d.Nonce) {
 		return nil, fmt.Errorf("%w of %s: the hand-over has no usable nonce", ErrInvalidOutcome, d.Key)
 	}
 	data, err := appendOutcome(nil, d, o)
@@ -152,15 +152,38 @@ const (
 	memberDeferred
 )
 
-var outcomeMembers = map[string]outcomeMember{
-	"session_id": memberSession, "turn_id": memberTurn, "call_id": memberCall, "nonce": memberNonce,
-	"success": memberSuccess, "output": memberOutput, "error": memberError, "cause": memberCause,
-	"retry": memberRetry, "released": memberReleased, "deferred": memberDeferred,
+func memberNamed(name []byte) outcomeMember {
+	switch string(name) {
+	case "session_id":
+		return memberSession
+	case "turn_id":
+		return memberTurn
+	case "call_id":
+		return memberCall
+	case "nonce":
+		return memberNonce
+	case "success":
+		return memberSuccess
+	case "output":
+		return memberOutput
+	case "error":
+		return memberError
+	case "cause":
+		return memberCause
+	case "retry":
+		return memberRetry
+	case "released":
+		return memberReleased
+	case "deferred":
+		return memberDeferred
+	default:
+		return 0
+	}
 }
 
-func (d *outcomeDecoder) member(name string, value []byte) error {
-	m, known := outcomeMembers[name]
-	if !known {
+func (d *outcomeDecoder) member(name, value []byte) error {
+	m := memberNamed(name)
+	if m == 0 {
 		return nil
 	}
 	if d.seen&m != 0 {
@@ -211,8 +234,8 @@ func (d *outcomeDecoder) readRetry(value []byte) error {
 	if value[0] != '{' {
 		return errors.New("not an object")
 	}
-	return members(value, func(name string, value []byte) (err error) {
-		switch name {
+	return members(value, func(name, value []byte) (err error) {
+		switch string(name) {
 		case "reason":
 			d.outcome.Reason, err = decodeString(value)
 			if len(d.outcome.Reason) > maxReason {

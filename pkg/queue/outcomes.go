@@ -22,7 +22,7 @@ const concurrentAnswers = 64
 func (c *Conn) ServeOutcomes(ctx context.Context, answer func(context.Context, call.Key) (call.Standing, error)) error {
 	return c.serve(ctx, c.names.outcome("*"), func(ctx context.Context, m *nats.Msg) []byte {
 		var key call.Key
-		err := members(m.Data, func(name string, value []byte) error { return readKeyMember(&key, name, value) })
+		err := members(m.Data, func(name, value []byte) error { return readKeyMember(&key, name, value) })
 		if err == nil && (key.Session == "" || key.Turn == "" || key.Call == "") {
 			err = errors.New("session_id, turn_id or call_id is missing")
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -62,7 +63,7 @@ type publication struct {
 // retryFull a full stream counts as a passing reason.
 func (c *Conn) publishAll(ctx context.Context, what string, burst []publication, retryFull bool) {
 	start := time.Now()
-	waits := newBackOff(2 * time.Second)
+	var waits *backoff.ExponentialBackOff
 	for len(burst) > 0 {
 		for i := range burst {
 			p := &burst[i]
@@ -82,8 +83,14 @@ func (c *Conn) publishAll(ctx context.Context, what string, burst []publication,
 			}
 		}
 		burst = again
+		if len(burst) == 0 {
+			return
+		}
+		if waits == nil {
+			waits = newBackOff(2 * time.Second)
+		}
 		wait := waits.NextBackOff()
-		if len(burst) == 0 || time.Since(start)+wait > c.cfg.RetryFor {
+		if time.Since(start)+wait > c.cfg.RetryFor {
 			return
 		}
 		if err := sleep(ctx, wait); err != nil {
@@ -98,15 +105,16 @@ func (c *Conn) publishAll(ctx context.Context, what string, burst []publication,
 // awaitAck waits for one confirmation. Every future ends by itself: by the
 // confirmation, by its timeout, or by the loss of the connection.
 func (c *Conn) awaitAck(ctx context.Context, p publication, start time.Time) error {
+	stored, failed := p.future.Ok(), p.future.Err()
 	for {
 		refusal := c.denied.next()
 		if c.denied.since(p.msg.Subject, start) {
 			return &PermissionError{Operation: "publish", Subject: p.msg.Subject, User: c.cfg.User}
 		}
 		select {
-		case <-p.future.Ok(): // stored now, or stored before
+		case <-stored: // now or before
 			return nil
-		case err := <-p.future.Err():
+		case err := <-failed:
 			return err
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -58,15 +58,15 @@ func (t *Taken) Term(reason string) error {
 // message: $JS.ACK.<stream>.<consumer>.<count>.…, or the form with domain and
 // account before the stream.
 func deliveries(reply string) int {
-	parts := strings.Split(reply, ".")
 	at := 4
-	if len(parts) >= 11 {
+	if strings.Count(reply, ".") >= 10 {
 		at = 6
 	}
-	if len(parts) <= at {
-		return 1
+	for ; at > 0; at-- {
+		_, reply, _ = strings.Cut(reply, ".")
 	}
-	n, err := strconv.Atoi(parts[at])
+	count, _, _ := strings.Cut(reply, ".")
+	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
 		return 1
 	}

@@ -81,6 +81,8 @@ func TestCallMessageKeepsEverything(t *testing.T) {
 		require.NotRegexp(t, `[\s\x00]`, m.Subject, title)
 		require.NotContains(t, seen, m.Subject, "two names on one subject")
 		seen[m.Subject] = name
+		require.Equal(t, d.MessageID(), header(m.Header, headerMessageID))
+		require.Equal(t, d.IdempotencyKey(), header(m.Header, headerIdempotencyKey))
 		got, err := n.decodeCall(m)
 		require.NoError(t, err, title)
 		require.Equal(t, d, got, title)
@@ -267,8 +269,8 @@ func TestMembersAgreeWithTheStandardLibrary(t *testing.T) {
 		var raw map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(body, &raw))
 		got := map[string]json.RawMessage{}
-		require.NoError(t, members(body, func(name string, value []byte) error {
-			got[name] = value
+		require.NoError(t, members(body, func(name, value []byte) error {
+			got[string(name)] = value
 			return nil
 		}))
 		require.Equal(t, raw, got)
