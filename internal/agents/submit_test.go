@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,7 +70,7 @@ func TestSubmitIsOneRequestForTheBatch(t *testing.T) {
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1","success":true,"output":"ok"},` +
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_2","success":false,"error":"customer 456 not found"},` +
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_3","success":true,"output":null}]}`
-	require.Equal(t, []byte(want), got.body)
+	require.Equal(t, []byte(want), got.body) //nolint:testifylint // the bytes count, not what they mean
 }
 
 func TestAnyTwoHundredIsAccepted(t *testing.T) {
@@ -115,4 +116,28 @@ func TestAnEmptyBatchMakesNoRequest(t *testing.T) {
 	a := serve(t, replyJSON(202, ""))
 	require.NoError(t, a.Submit(t.Context(), call.Batch{Session: "sess_1"}))
 	require.Empty(t, a.asked())
+}
+
+func TestABrokenConnectionIsReplayedOnce(t *testing.T) {
+	t.Parallel()
+	all := make(chan struct{})
+	var warm sync.WaitGroup
+	warm.Add(8)
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			panic(http.ErrAbortHandler)
+		}
+		warm.Done()
+		<-all
+		replyJSON(200, sessionJSON(""))(w, r)
+	})
+	var reads sync.WaitGroup
+	for range 8 { // so that there are 8 kept connections
+		reads.Go(func() { _, _ = a.Session(t.Context(), "sess_1") })
+	}
+	warm.Wait()
+	close(all)
+	reads.Wait()
+	require.Equal(t, call.RefusedBusy, refused(t, a.Submit(t.Context(), batch("call_1"))).Class)
+	require.LessOrEqual(t, len(a.asked()), 8+2)
 }
