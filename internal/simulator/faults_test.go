@@ -1,7 +1,6 @@
 package simulator_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -89,7 +88,7 @@ func TestResponseLost(t *testing.T) {
 	err := b.post(t, id, "", success(actions[0], "1"))
 	require.Error(t, err)
 	var apiErr *openai.Error
-	require.False(t, errors.As(err, &apiErr), "there is no answer: %v", err)
+	require.NotErrorAs(t, err, &apiErr, "there is no answer")
 	require.Equal(t, openai.AgentSessionStatusIdle, b.get(t, id).Status, "but the result was applied")
 	require.NoError(t, b.post(t, id, "", success(actions[0], "1")))
 }

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -26,12 +27,7 @@ type artifact struct {
 }
 
 func (o *sideObjects) approval(requestID string) bool {
-	for _, id := range o.approvals {
-		if id == requestID {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.approvals, requestID)
 }
 
 func (o *sideObjects) appendRequired(b []byte, more bool) []byte {

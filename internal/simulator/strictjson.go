@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -153,10 +154,8 @@ func (k *keySet) add(name string) bool {
 		k.many[name] = struct{}{}
 		return true
 	}
-	for _, known := range k.few {
-		if known == name {
-			return false
-		}
+	if slices.Contains(k.few, name) {
+		return false
 	}
 	k.few = append(k.few, name)
 	if len(k.few) > 16 {

@@ -120,8 +120,10 @@ func TestBuiltInModel(t *testing.T) {
 	}{
 		{"北京和上海今天各是什么天气？两地温差多少度？", "北京今天晴、22 度,上海多云、25 度,两地温差 3 度。", 2},
 		{"北京和上海今天各是什么天气?两地温差多少度?", "北京今天晴、22 度,上海多云、25 度,两地温差 3 度。", 2},
-		{"What is the weather in Beijing and Shanghai today, and how many degrees apart are they?",
-			"Beijing today: sunny, 22 degrees, Shanghai: cloudy, 25 degrees, a difference of 3 degrees.", 2},
+		{
+			"What is the weather in Beijing and Shanghai today, and how many degrees apart are they?",
+			"Beijing today: sunny, 22 degrees, Shanghai: cloudy, 25 degrees, a difference of 3 degrees.", 2,
+		},
 		{"北京今天多少度?", "北京今天晴、22 度。", 1},
 		{"Weather in Beijing?", "Beijing today: sunny, 22 degrees.", 1},
 		{"现在几点了?", "现在是 12:30。", 1},

@@ -71,7 +71,7 @@ func TestWebhooksVerifyWithTheOfficialClient(t *testing.T) {
 	required, ok := event.AsAny().(webhooks.AgentSessionActionRequiredWebhookEvent)
 	require.True(t, ok)
 	require.Equal(t, id, required.Data.ID)
-	require.EqualValues(t, "function_call", required.Data.RequiredAction.Type)
+	require.Equal(t, "function_call", required.Data.RequiredAction.Type)
 	_, err = verifier.Webhooks.Unwrap(append(bodies[0], ' '), headers[0])
 	require.Error(t, err)
 
@@ -81,7 +81,7 @@ func TestWebhooksVerifyWithTheOfficialClient(t *testing.T) {
 	require.NoError(t, err)
 	idle, ok := event.AsAny().(webhooks.AgentSessionIdleWebhookEvent)
 	require.True(t, ok)
-	require.EqualValues(t, "none", idle.Data.EnvironmentType)
+	require.Equal(t, "none", idle.Data.EnvironmentType)
 }
 
 func TestWebhookEndpoints(t *testing.T) {
