@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,7 +56,8 @@ func openBucket(ctx context.Context, js jetstream.JetStream, c Config) (*bucket,
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
 	prefix := "$KV." + c.Bucket + "."
-	if api := js.Options().APIPrefix; api != "" && api != jetstream.DefaultAPIPrefix {
+	// The prefix is as the caller wrote it, with or without the last dot.
+	if api := strings.TrimSuffix(js.Options().APIPrefix, ".") + "."; api != "." && api != jetstream.DefaultAPIPrefix {
 		prefix = api + prefix
 	}
 	return &bucket{js: js, stream: stream, kv: kv, prefix: prefix}, nil

@@ -238,3 +238,16 @@ func TestKeysSuitTheBucket(t *testing.T) {
 	require.Len(t, names, 1)
 	require.Less(t, len(names[0]), 64)
 }
+
+func TestAPIPrefixIsTakenWithAndWithoutItsDot(t *testing.T) {
+	t.Parallel()
+	server := testservers.NATS(t)
+	for i, prefix := range []string{"$JS.API", "$JS.API."} {
+		js, err := jetstream.NewWithAPIPrefix(connect(t, server.URL()).Conn(), prefix)
+		require.NoError(t, err)
+		s := open(t, js, kvstore.Config{Bucket: fmt.Sprint("prefixed-", i)})
+		_, err = s.Claim(context.Background(), 1, claims("call_1"))
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	}
+}
