@@ -7,14 +7,7 @@ var planned = []string{
 	"cmd/callfan",
 	"cmd/dispatcher",
 	"cmd/executor",
-	"internal/agents",
 	"internal/app",
-	"internal/dispatcher",
-	"internal/simulator",
-	"pkg/executor",
-	"pkg/queue",
-	"pkg/results/kvstore",
-	"pkg/results/redisstore",
 }
 
 // adapters speak to one outside system each.
