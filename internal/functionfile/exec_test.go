@@ -1,0 +1,165 @@
+package functionfile
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/executor"
+	"github.com/callfan/callfan/pkg/executor/executortest"
+)
+
+// playing loads a file whose function f is this test binary in a role. Without
+// GORACE, a program built with -race waits a second before it exits.
+func playing(t *testing.T, extra, role string, args ...string) *executor.Executor {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	if !strings.Contains(extra, "env: {") {
+		extra += ", env: {}"
+	}
+	extra = strings.Replace(extra, "env: {", `env: {GORACE: "atexit_sleep_ms=0", `, 1)
+	command, err := json.Marshal(append([]string{self, "play", role}, args...))
+	require.NoError(t, err)
+	f, err := Load(write(t, one("timeout: 10s", "exec: {command: "+string(command)+extra+"}")))
+	require.NoError(t, err)
+	ex := executortest.New(t)
+	require.NoError(t, f.Add(ex))
+	return ex
+}
+
+func TestProgramGetsTheBytesAndItsOutputIsTheText(t *testing.T) {
+	t.Parallel()
+	ex := playing(t, "", "cat")
+	for _, arguments := range []string{`{"n":9007199254740993,"m":1e400,"a":1,"a":2}`, `{"t":"<a&b>\u0000\ud800"}` + "\n", ``, `{"t":"` + strings.Repeat("x", 1<<20) + `"}`} {
+		require.Equal(t, arguments, executortest.Text(t, executortest.Call(t, ex, "f", arguments)))
+	}
+	for _, output := range []string{"", "0", "false", "[]", " two\nlines\n"} {
+		require.Equal(t, output, executortest.Text(t, executortest.Call(t, playing(t, "", "print", output), "f", "{}")))
+	}
+	require.Equal(t, "a\uFFFDb", executortest.Text(t, executortest.Call(t, playing(t, "", "print", "a\xffb"), "f", "{}")))
+}
+
+func TestProgramThatDoesNotReadItsInput(t *testing.T) {
+	t.Parallel()
+	ex := playing(t, "", "print", "done")
+	require.Equal(t, "done", executortest.Text(t, executortest.Call(t, ex, "f", `{"t":"`+strings.Repeat("x", 1<<20)+`"}`)))
+}
+
+func TestProgramContent(t *testing.T) {
+	t.Parallel()
+	good := `[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"https://x/y.png"}]`
+	o := executortest.Call(t, playing(t, ", output: content", "print", good), "f", "{}")
+	require.Equal(t, call.Success, o.Kind, o.Error)
+	require.Equal(t, good, string(o.Output))
+	o = executortest.Call(t, playing(t, ", output: content", "print", "plain"), "f", "{}")
+	require.Equal(t, call.ReasonInvalidOutput, o.Cause)
+	require.Equal(t, "the function gave an invalid content array: it is not a JSON array", o.Error)
+}
+
+func TestExitStatusDecides(t *testing.T) {
+	t.Parallel()
+	exit := func(code, text string) call.Outcome {
+		return executortest.Call(t, playing(t, "", "exit", code, text), "f", "{}")
+	}
+	o := exit("1", "customer 456\nnot found\n")
+	require.Equal(t, call.Failure, o.Kind)
+	require.Equal(t, "customer 456\nnot found", o.Error)
+	require.Empty(t, o.Cause)
+	require.Equal(t, "exited with status 3", exit("3", " \n").Error)
+	o = exit("75", "the database is away")
+	require.Equal(t, call.Retry, o.Kind)
+	require.Equal(t, "the database is away", o.Reason)
+	require.Equal(t, "not used", executortest.Text(t, exit("0", "a warning")))
+
+	o = executortest.Call(t, playing(t, "", "long-error"), "f", "{}")
+	require.LessOrEqual(t, len(o.Error), maxError+len("…"))
+	require.True(t, strings.HasPrefix(o.Error, "…ä"))
+	require.True(t, strings.HasSuffix(o.Error, "ä"+"the end"))
+}
+
+func TestProgramThatDiesIsACrash(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		return // no signals there: the exit status is 1
+	}
+	o := executortest.Call(t, playing(t, "", "die"), "f", "{}")
+	require.Equal(t, "crashed", o.Cause)
+	require.Equal(t, "function crashed (signal: killed)", o.Error)
+}
+
+func TestTooMuchOutputIsAFailure(t *testing.T) {
+	t.Parallel()
+	o := executortest.Call(t, playing(t, "", "flood"), "f", "{}")
+	require.Equal(t, call.ReasonTooLarge, o.Cause)
+	require.Equal(t, "result too large (more than 8388608 bytes)", o.Error)
+}
+
+func TestTimeoutKillsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	began := time.Now()
+	o := executortest.Call(t, playing(t, "", "hang", pidFile), "f", "{}", executortest.WithTimeout(2*time.Second))
+	require.Equal(t, "timed out after 2s", o.Error)
+	require.Equal(t, call.ReasonTimeout, o.Cause)
+	require.Less(t, time.Since(began), 8*time.Second)
+	raw, err := os.ReadFile(pidFile)
+	require.NoError(t, err, "the child was not started in time")
+	pid, err := strconv.Atoi(string(raw))
+	require.NoError(t, err)
+	child, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		if stat, err := os.ReadFile("/proc/" + string(raw) + "/stat"); err == nil && strings.Contains(string(stat), ") Z ") {
+			return true // dead, and nobody has waited for it yet
+		}
+		return child.Signal(syscall.Signal(0)) != nil
+	}, 5*time.Second, 10*time.Millisecond, "the child of the program lives on")
+}
+
+func TestProgramEnvironment(t *testing.T) {
+	t.Setenv("NATS_PASSWORD", "hidden")
+	t.Setenv("FUNCTIONFILE_TOKEN", "s3cret")
+	ex := playing(t, `, env: {A: b, TOKEN: "${FUNCTIONFILE_TOKEN}"}`, "environment")
+	k := call.Key{Session: "sess_1", Turn: "turn_1", Call: "call\x00_1"}
+	env := executortest.Text(t, executortest.Call(t, ex, "f", "{}", executortest.WithKey(k), executortest.WithAttempt(2), executortest.Uncertain()))
+	lines := strings.Split(env, "\n")
+	for _, want := range []string{
+		"A=b", "TOKEN=s3cret", "FN_SESSION_ID=sess_1", "FN_TURN_ID=turn_1", "FN_CALL_ID=call\uFFFD_1", "FN_FUNCTION=f",
+		"FN_ATTEMPT=2", "FN_UNCERTAIN=1", "IDEMPOTENCY_KEY=" + k.IdempotencyKey(), "PATH=" + os.Getenv("PATH"),
+	} {
+		require.Contains(t, lines, want)
+	}
+	require.Regexp(t, `(?m)^FN_DEADLINE=20\d\d-.*Z$`, env)
+	require.NotContains(t, env, "hidden")
+	require.NotContains(t, env, "FUNCTIONFILE_TOKEN")
+}
+
+func TestProgramDirectory(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.Equal(t, dir, executortest.Text(t, executortest.Call(t, playing(t, ", dir: "+dir, "dir"), "f", "{}")))
+}
+
+func TestProgramThatVanishedIsATechnicalFailure(t *testing.T) {
+	t.Parallel()
+	path := write(t, one("exec: {command: [./ok.sh]}"))
+	f, err := Load(path)
+	require.NoError(t, err)
+	ex := executortest.New(t)
+	require.NoError(t, f.Add(ex))
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(path), "ok.sh")))
+	o := executortest.Call(t, ex, "f", "{}")
+	require.Equal(t, call.Retry, o.Kind)
+	require.Contains(t, o.Reason, "could not be started")
+}
