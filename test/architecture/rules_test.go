@@ -19,7 +19,11 @@ var adapters = []string{
 }
 
 // wiring holds the packages that put adapters together.
-var wiring = []string{"cmd", "internal/app"}
+var wiring = []string{
+	"cmd",
+	"internal/app",
+	"internal/demo", // a whole installation in one process, as cmd/callfan shows it
+}
 
 // embedsNATSServer holds the programs that run a nats-server in process.
 var embedsNATSServer = []string{"cmd/callfan"}

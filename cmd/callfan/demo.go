@@ -1,0 +1,74 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/callfan/callfan/internal/config"
+	"github.com/callfan/callfan/internal/demo"
+	"github.com/callfan/callfan/internal/simulator"
+	"github.com/callfan/callfan/pkg/results/redisstore"
+)
+
+type demoCommand struct {
+	Sessions    int            `help:"Make a load of so many sessions instead of asking the two questions." zero:"" placeholder:"N"`
+	Calls       int            `help:"Calls of one round, all at once." zero:"" placeholder:"M"`
+	Rounds      int            `help:"Rounds of calls in one turn." zero:"" placeholder:"R"`
+	HandlerMS   int            `name:"handler-ms" help:"How long a handler takes." zero:"" placeholder:"H"`
+	Concurrency int            `help:"How many handlers run at once." zero:"" placeholder:"N"`
+	NATS        config.Address `name:"nats" help:"Use this NATS server instead of the embedded one." env:"CALLFAN_DEMO_NATS" placeholder:"URL"`
+	Redis       config.Address `name:"redis" help:"Keep results in this Redis instead of JetStream." env:"CALLFAN_DEMO_REDIS" placeholder:"URL"`
+	Profile     string         `help:"Whose behaviour the simulator imitates: openai or openagentcore." enum:"openai,openagentcore" default:"openai"`
+	Stall       time.Duration  `help:"Give up when nothing has happened for so long." default:"1m"`
+	JSON        bool           `name:"json" help:"Print one JSON object with the counts, and nothing else."`
+}
+
+// Run shows the demo. It fails when a call was lost or doubled.
+func (c *demoCommand) Run(env environment) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	options := demo.Options{
+		Sessions: c.Sessions, Calls: c.Calls, Rounds: c.Rounds, HandlerMS: c.HandlerMS, Concurrency: c.Concurrency,
+		NATSURL: c.NATS.Reveal(), Profile: simulator.Profile(c.Profile), Stall: c.Stall,
+		JSON: c.JSON, Out: env.stdout,
+		WorkerCommand: []string{self, "demo-worker", "--log-level", c.level(env)},
+		Logger:        env.logging.Logger(env.stderr).With("part", "demo"),
+	}
+	if file, ok := env.stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		options.Live = true
+		options.Width, _, _ = term.GetSize(int(file.Fd()))
+	}
+	if c.Redis != "" {
+		options.Redis = &redisstore.Config{URL: c.Redis.Reveal()}
+	}
+	report, err := demo.Run(env.ctx, options)
+	if err != nil {
+		return err
+	}
+	return report.Err()
+}
+
+// level is that of the demo's own log and its executor's: a picture of calls needs no
+// log beside it unless something is wrong.
+func (c *demoCommand) level(env environment) string {
+	return env.logging.LogLevel.String()
+}
+
+// workerCommand is the demo's executor process.
+type workerCommand struct {
+	NATS        config.Address `name:"nats" env:"NATS_URL" required:""`
+	Prefix      string         `env:"CALLFAN_PREFIX" default:"fn"`
+	Concurrency int            `env:"CALLFAN_CONCURRENCY" default:"64"`
+}
+
+// Run serves the demo's functions until its input ends.
+func (c *workerCommand) Run(env environment) error {
+	return demo.Worker{
+		NATSURL: c.NATS.Reveal(), Prefix: c.Prefix, Concurrency: c.Concurrency,
+		Logger: env.logging.Logger(env.stderr).With("part", "executor"),
+	}.Run(env.ctx, env.stdin, env.stdout)
+}

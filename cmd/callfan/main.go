@@ -1,0 +1,88 @@
+// Command callfan is for people: it shows callfan at work, serves developers of
+// executors, and asks a running dispatcher.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/callfan/callfan/internal/config"
+)
+
+// The exit codes.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitInvalid = 2 // flags, variables, files
+)
+
+const description = `Runs the function calls of OpenAI agents on your own workers.
+
+A setting comes from its flag, else from its environment variable, else from the YAML file of --config, else it has its default.`
+
+// commands are what callfan can be asked to do.
+type commands struct {
+	config.Common
+	config.Logging `embed:"" group:"Logging"`
+
+	Demo     demoCommand     `cmd:"" help:"Show calls travel: NATS, simulator, dispatcher and an executor on this machine, no API key needed."`
+	Dev      devCommand      `cmd:"" help:"Run everything but your executors, for writing them on a laptop."`
+	Simulate simulateCommand `cmd:"" help:"Serve the simulator of the OpenAI Agents API."`
+	Sessions sessionsCommand `cmd:"" help:"Watch sessions, or list those that are watched."`
+
+	DemoWorker workerCommand `cmd:"" name:"demo-worker" hidden:""`
+}
+
+// environment is what commands run in.
+type environment struct {
+	ctx            context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	logging        *config.Logging
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var settings commands
+	program := config.Program{Name: "callfan", Description: description, Version: version(), Stdout: stdout}
+	parsed, err := config.Parse(program, &settings, args)
+	if errors.Is(err, config.ErrDone) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "callfan: %v\n\nRun callfan --help to see the commands, callfan COMMAND --help for one of them.\n", err)
+		return exitInvalid
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	err = parsed.Run(environment{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, logging: &settings.Logging})
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "callfan: %v\n", err)
+		return exitInvalid
+	default:
+		fmt.Fprintf(stderr, "callfan: %v\n", err)
+		return exitFailed
+	}
+}
+
+// errUsage marks errors about what was asked for.
+var errUsage = errors.New("invalid use")
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}

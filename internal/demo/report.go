@@ -1,0 +1,63 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/callfan/callfan/internal/simulator"
+)
+
+// Report is what happened, by the simulator's own counts and, for executed, by the
+// executor's.
+type Report struct {
+	Sessions int64 `json:"sessions"`
+	// Turns counts those that were completed.
+	Turns int64 `json:"turns"`
+	Calls int64 `json:"calls"`
+	// Executed counts the runs of handlers.
+	Executed int64 `json:"executed"`
+	// Submitted counts the calls whose result the API accepted.
+	Submitted int64 `json:"submitted"`
+	// Lost counts the calls without an accepted result.
+	Lost int64 `json:"lost"`
+	// Doubled counts the runs of a call beyond its first, and the results that came
+	// again for a call that had one.
+	Doubled  int64 `json:"doubled"`
+	Batches  int64 `json:"batches"`
+	MaxBatch int   `json:"max_batch"`
+	// WallMS is the time from the first session's creation to the last answer.
+	WallMS int64 `json:"wall_ms"`
+	// CallsPerSecond is Submitted over that time.
+	CallsPerSecond int64 `json:"calls_per_second"`
+}
+
+func newReport(stats simulator.Stats, worker WorkerReport, wall time.Duration) Report {
+	r := Report{
+		Sessions: stats.Sessions, Turns: stats.TurnsCompleted, Calls: stats.Calls,
+		Executed: int64(worker.Executed), Submitted: stats.ResultsAccepted,
+		Lost:    stats.Calls - stats.ResultsAccepted,
+		Doubled: stats.DuplicateSubmissions + stats.Conflicts + int64(worker.Executed-worker.Calls),
+		Batches: stats.Batches, MaxBatch: stats.MaxBatch, WallMS: wall.Milliseconds(),
+	}
+	if wall > 0 {
+		r.CallsPerSecond = int64(float64(r.Submitted) / wall.Seconds())
+	}
+	return r
+}
+
+// Err is an error when a call was lost or anything happened twice.
+func (r Report) Err() error {
+	if r.Lost == 0 && r.Doubled == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d calls were lost and %d doubled", r.Lost, r.Doubled)
+}
+
+func (r Report) writeJSON(out io.Writer) error { return json.NewEncoder(out).Encode(r) }
+
+func (r Report) writeText(out io.Writer) {
+	fmt.Fprintf(out, "\n%d sessions, %d turns, %d calls: %d executed, %d submitted in %d batches (largest %d), %d lost, %d doubled, in %d ms (%d calls/s)\n",
+		r.Sessions, r.Turns, r.Calls, r.Executed, r.Submitted, r.Batches, r.MaxBatch, r.Lost, r.Doubled, r.WallMS, r.CallsPerSecond)
+}
