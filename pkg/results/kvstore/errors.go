@@ -40,8 +40,7 @@ func explain(ctx context.Context, err error) error {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return fmt.Errorf("larger than the server's max_payload; raise it or lower the limit of results: %w", err)
 	}
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		switch api.ErrorCode {
 		case codeAccountResources, codeInsufficient, codeMemoryExceeded, codeStorageExceeded:
 			return fmt.Errorf("%w: raise the limits of JetStream or wait for turns to end: %w", results.ErrFull, err)
@@ -56,8 +55,8 @@ func explain(ctx context.Context, err error) error {
 
 // conflict says that a value was changed since it was read.
 func conflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) &&
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok &&
 		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 			api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }

@@ -12,8 +12,8 @@ import (
 
 // isServerError says that Redis answered, with an error.
 func isServerError(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && !errors.Is(err, redis.Nil)
+	_, ok := errors.AsType[redis.Error](err)
+	return ok && !errors.Is(err, redis.Nil)
 }
 
 func isNoScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }

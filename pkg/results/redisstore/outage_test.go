@@ -2,7 +2,6 @@ package redisstore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ func TestRedisAbsentAtStart(t *testing.T) {
 	_, err := redisstore.New(context.Background(), redisstore.Config{URL: server.URL()})
 	require.Error(t, err)
 	var evicts *redisstore.EvictionError
-	require.False(t, errors.As(err, &evicts), "%v", err)
+	require.NotErrorAs(t, err, &evicts)
 }
 
 func TestRedisRestarts(t *testing.T) {

@@ -55,6 +55,7 @@ func testFence(t *testing.T, b backend) {
 		"compares as a number of 64 bits": func(t *testing.T, s results.Store) {
 			claim(t, s, 9, "call_1")
 			claim(t, s, 10, "call_1")
+			require.ErrorIs(t, move(t, s, 9, results.Move{Key: key("call_1"), To: call.Queued}).Err, results.ErrFenced)
 			claim(t, s, 1<<53, "call_1")
 			claim(t, s, 1<<53+1, "call_1")
 			require.ErrorIs(t, move(t, s, 1<<53, results.Move{Key: key("call_1"), To: call.Queued}).Err, results.ErrFenced)
