@@ -1,10 +1,12 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,8 +31,9 @@ type Conn struct {
 	mu sync.Mutex
 	// changed is closed and replaced whenever the connection comes or goes.
 	changed chan struct{}
-	refused string
-	closed  chan struct{}
+	// down is why there is no connection; nil while there is one.
+	down   error
+	closed chan struct{}
 }
 
 // asyncWindow is how many publishes may wait for their confirmation at once.
@@ -53,18 +56,18 @@ func Connect(_ context.Context, cfg Config) (*Conn, error) {
 		changed: make(chan struct{}), closed: make(chan struct{}),
 	}
 	opts = append(opts,
-		nats.ConnectHandler(func(nc *nats.Conn) { c.cameUp("connected to NATS", nc) }),
-		nats.ReconnectHandler(func(nc *nats.Conn) { c.cameUp("connected to NATS again", nc) }),
+		nats.ConnectHandler(c.cameUp),
+		nats.ReconnectHandler(c.cameUp),
 		nats.DisconnectErrHandler(c.wentDown),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.stillDown(err) }),
+		nats.ReconnectErrHandler(c.stillDown),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
 		nats.ErrorHandler(c.asyncError),
 	)
 	if c.nc, err = nats.Connect(cfg.URL, opts...); err != nil {
 		return nil, fmt.Errorf("queue: connect to NATS: %w", err)
 	}
-	if !c.nc.IsConnected() {
-		c.log.Warn("NATS is not reachable; trying until it is", "url", redact(cfg.URL), "error", c.nc.LastError())
+	if err := c.nc.LastError(); err != nil && !c.nc.IsConnected() {
+		c.stillDown(c.nc, err)
 	}
 	if c.js, err = jetstream.NewWithAPIPrefix(c.nc, cfg.APIPrefix); err != nil {
 		c.nc.Close()
@@ -100,10 +103,9 @@ func (c *Conn) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if !c.nc.IsConnected() {
-		if err := c.nc.LastError(); err != nil {
-			return fmt.Errorf("not connected to NATS: %w", err)
-		}
-		return errors.New("not connected to NATS")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return fmt.Errorf("not connected to NATS: %w", cmp.Or(c.down, nats.ErrNoServers))
 	}
 	if err := c.nc.FlushWithContext(ctx); err != nil {
 		return fmt.Errorf("NATS does not answer: %w", err)
@@ -136,30 +138,32 @@ func (c *Conn) Close() {
 	}
 }
 
-func (c *Conn) cameUp(message string, nc *nats.Conn) {
+func (c *Conn) cameUp(nc *nats.Conn) {
 	c.mu.Lock()
-	c.refused = ""
+	c.down = nil
 	c.mu.Unlock()
-	c.log.Info(message, "server", nc.ConnectedUrlRedacted(), "max_payload", nc.MaxPayload())
+	c.log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "max_payload", nc.MaxPayload(), "reconnects", nc.Stats().Reconnects)
 	c.notifyChange()
 }
 
 func (c *Conn) wentDown(nc *nats.Conn, err error) {
-	if !nc.IsClosed() && !nc.IsDraining() {
-		c.log.Warn("connection to NATS lost; reconnecting", "error", err)
+	if !nc.IsClosed() && !nc.IsDraining() && err != nil {
+		c.mu.Lock()
+		c.down = err
+		c.mu.Unlock()
+		c.log.Warn("connection to NATS lost; connecting again until it stands", "error", err)
 	}
 	c.notifyChange()
 }
 
 // stillDown logs why connecting fails when the reason is a new one.
-func (c *Conn) stillDown(err error) {
-	text := fmt.Sprint(err)
+func (c *Conn) stillDown(_ *nats.Conn, err error) {
 	c.mu.Lock()
-	again := text == c.refused
-	c.refused = text
+	again := c.down != nil && strings.EqualFold(c.down.Error(), err.Error())
+	c.down = err
 	c.mu.Unlock()
 	if !again {
-		c.log.Warn("cannot connect to NATS; trying again", "error", err)
+		c.log.Warn("cannot connect to NATS; trying until it works", "url", redact(c.cfg.URL), "error", err)
 	}
 }
 

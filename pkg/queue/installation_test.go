@@ -106,6 +106,14 @@ func (i *installation) dispatch(session, function string, n int, arguments strin
 	}
 }
 
+// requireSame compares large texts without printing them.
+func requireSame(t testing.TB, want string, got []byte) {
+	t.Helper()
+	if want != string(got) {
+		t.Fatalf("got other bytes: %d instead of %d", len(got), len(want))
+	}
+}
+
 func requireNoErrors(t testing.TB, errs []error) {
 	t.Helper()
 	for _, err := range errs {

@@ -19,6 +19,9 @@ const (
 	pullSilence   = 2*pullHeartbeat + 500*time.Millisecond
 	// maxPull is the most that one pull may ask for.
 	maxPull = 256
+	// pullBytes bounds what one pull may bring, so that large messages do not fill
+	// the memory; a message of max_payload always fits.
+	pullBytes = 16 << 20
 	// lineBuffer holds what outstanding pulls can bring, statuses included, so that
 	// the client never has to drop a message.
 	lineBuffer = 3*maxPull + 64
@@ -31,17 +34,24 @@ type line struct {
 	c        *Conn
 	consumer string
 	request  string
-	msgs     chan *nats.Msg
-	sub      *nats.Subscription
-	gone     chan struct{}
-	silence  *time.Timer
-	changed  <-chan struct{}
-	heard    bool
+	inbox    string
+	// reply is where the answers to the latest pull arrive, and pulls how many there
+	// were. The server may report the end of a pull that had already been read to the
+	// end; the subject of the report tells which pull it means.
+	reply   string
+	pulls   int
+	msgs    chan *nats.Msg
+	sub     *nats.Subscription
+	gone    chan struct{}
+	silence *time.Timer
+	changed <-chan struct{}
+	heard   bool
 }
 
 func (c *Conn) openLine(stream, consumer string) (*line, error) {
 	l := &line{
 		c: c, consumer: consumer,
+		inbox:   c.nc.NewInbox(),
 		request: c.cfg.APIPrefix + ".CONSUMER.MSG.NEXT." + stream + "." + consumer,
 		msgs:    make(chan *nats.Msg, lineBuffer), gone: make(chan struct{}),
 		silence: time.NewTimer(pullSilence), changed: c.stateChange(),
@@ -50,7 +60,7 @@ func (c *Conn) openLine(stream, consumer string) (*line, error) {
 		return nil, fmt.Errorf("%w: not connected", ErrInterrupted)
 	}
 	var err error
-	if l.sub, err = c.nc.ChanSubscribe(c.nc.NewInbox(), l.msgs); err != nil {
+	if l.sub, err = c.nc.ChanSubscribe(l.inbox+".*", l.msgs); err != nil {
 		return nil, l.broken(err)
 	}
 	l.sub.SetClosedHandler(func(string) { close(l.gone) })
@@ -66,16 +76,20 @@ func (l *line) broken(err error) error {
 
 // ask sends one pull for n messages.
 func (l *line) ask(n int) error {
-	body := make([]byte, 0, 80)
+	body := make([]byte, 0, 112)
 	body = append(body, `{"expires":`...)
 	body = strconv.AppendInt(body, int64(pullExpires), 10)
 	body = append(body, `,"batch":`...)
 	body = strconv.AppendInt(body, int64(n), 10)
+	body = append(body, `,"max_bytes":`...)
+	body = strconv.AppendInt(body, max(pullBytes, 2*l.c.MaxPayload()), 10)
 	body = append(body, `,"idle_heartbeat":`...)
 	body = strconv.AppendInt(body, int64(pullHeartbeat), 10)
 	body = append(body, '}')
 	l.heard = true // the silence counts from now
-	if err := l.c.nc.PublishRequest(l.request, l.sub.Subject, body); err != nil {
+	l.pulls++
+	l.reply = l.inbox + "." + strconv.Itoa(l.pulls)
+	if err := l.c.nc.PublishRequest(l.request, l.reply, body); err != nil {
 		return l.broken(err)
 	}
 	return nil
@@ -180,7 +194,7 @@ func (l *line) status(ctx context.Context, m *nats.Msg) verdict {
 	switch {
 	case code == "100":
 		return verdict{}
-	case code == "404", code == "408", code == "409" && description == "Batch Completed":
+	case code == "404", code == "408", code == "409" && (description == "Batch Completed" || description == "Message Size Exceeds MaxBytes"):
 		return verdict{ended: true, left: left}
 	case code == "503":
 		return verdict{ended: true, err: l.absent(ctx)}

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/callfan/callfan/pkg/call"
 	"github.com/nats-io/nats.go"
+
+	"github.com/callfan/callfan/pkg/call"
 )
 
 // Lookup asks the dispatchers how the call stands, before it is run again. It

@@ -103,7 +103,7 @@ func TestLeastPrivilege(t *testing.T) {
 		return len(all) >= 7 && all[len(all)-1].Operation == "subscribe"
 	}, patience, 10*time.Millisecond)
 	require.Zero(t, i.messages(t, "FN_CALLS"))
-	require.Len(t, collected.of(charge.Key), 0)
+	require.Empty(t, collected.of(charge.Key))
 }
 
 // A reply subject is not checked by plain permissions, so an executor can make the
@@ -111,7 +111,7 @@ func TestLeastPrivilege(t *testing.T) {
 func TestInjectedRepliesAreInvalid(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	i := install(t, Config{User: "dispatcher", Password: "secret", Partitions: 1}, testservers.NATSConfig(leastPrivilege))
+	i := install(t, Config{User: "dispatcher", Password: "secret", Partitions: 1, RegistryCheck: 200 * time.Millisecond}, testservers.NATSConfig(leastPrivilege))
 	collected := i.collect(t)
 	executor := connect(t, Config{URL: i.server.URL(), User: "weather", Password: "secret", InboxPrefix: "_INBOX_weather"})
 	puller := bind(t, executor, "weather", "get_weather")
@@ -124,6 +124,14 @@ func TestInjectedRepliesAreInvalid(t *testing.T) {
 		return len(collected.invalid) == 1
 	}, patience, 10*time.Millisecond)
 	require.Zero(t, collected.count())
+
+	// What lands under a subject that no partition takes does not stay for ever: here
+	// a call, pulled to another function's result subject.
+	requireNoErrors(t, i.dispatcher.Publish(ctx, []call.Dispatch{i.dispatch("s", "get_weather", 1, `{}`)}))
+	require.NoError(t, executor.nc.PublishMsg(&nats.Msg{
+		Subject: "$JS.API.CONSUMER.MSG.NEXT.FN_CALLS.pool_weather", Reply: "fn.result.charge.p99", Data: []byte(`{"batch":1}`),
+	}))
+	require.Eventually(t, func() bool { return i.messages(t, "FN_DEAD") == 1 && i.messages(t, "FN_RESULTS") == 0 }, patience, 20*time.Millisecond)
 	require.NoError(t, i.dispatcher.Ready(ctx))
 }
 

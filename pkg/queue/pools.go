@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -165,9 +166,7 @@ func (r *Registry) moveAll(ctx context.Context, subject string, upTo uint64) (mo
 // dispatchers that do so at once make one copy.
 func (r *Registry) move(ctx context.Context, stream jetstream.Stream, raw *jetstream.RawStreamMsg) error {
 	header := nats.Header{}
-	for name, values := range raw.Header {
-		header[name] = values
-	}
+	maps.Copy(header, raw.Header)
 	header[headerMessageID] = []string{fmt.Sprintf("%s.moved.%d", raw.Header.Get(headerMessageID), raw.Sequence)}
 	if _, err := r.c.js.PublishMsg(ctx, &nats.Msg{Subject: raw.Subject, Header: header, Data: raw.Data}); err != nil {
 		return err
@@ -189,9 +188,10 @@ func (r *Registry) checkPools(ctx context.Context) {
 		for _, pool := range r.pools() {
 			errs = append(errs, r.checkPool(ctx, pool))
 		}
+		errs = append(errs, r.c.sweepResults(ctx))
 		err := errors.Join(errs...)
 		if err != nil && !failed && ctx.Err() == nil {
-			r.c.log.Warn("cannot check the pools' consumers", "error", err)
+			r.c.log.Warn("cannot check the pools and the results stream", "error", err)
 		}
 		failed = err != nil
 	}

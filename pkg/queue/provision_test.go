@@ -3,10 +3,10 @@ package queue
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -154,7 +154,7 @@ func TestWrongPasswordIsNamedAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	server := testservers.NATS(t, testservers.NATSConfig(leastPrivilege))
 	c := connect(t, Config{URL: server.URL(), User: "dispatcher", Password: "wrong"})
-	require.ErrorContains(t, c.Ready(testContext(t)), "authorization violation")
+	require.ErrorIs(t, c.Ready(testContext(t)), nats.ErrAuthorization)
 	bounded, cancel := context.WithTimeout(testContext(t), 3*time.Second)
 	defer cancel()
 	require.ErrorIs(t, c.Provision(bounded), context.DeadlineExceeded, "it goes on trying")
@@ -179,5 +179,5 @@ func TestConfigurationMistakes(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.Equal(t, "nats://xxxxx@a:4222,nats://b:4222", redact("nats://user:secret@a:4222,nats://b:4222"))
-	require.False(t, strings.Contains(redact("nats://tok%zz@x"), "tok"))
+	require.NotContains(t, redact("nats://tok%zz@x"), "tok")
 }

@@ -147,7 +147,7 @@ func TestPayloadsAroundTheLimit(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.NoError(t, puller.Pull(ctx, 1, func(taken *Taken) {
-					require.Equal(t, arguments, string(taken.Dispatch.Arguments))
+					requireSame(t, arguments, taken.Dispatch.Arguments)
 					require.NoError(t, taken.Ack())
 				}))
 			}
@@ -164,7 +164,7 @@ func TestPayloadsAroundTheLimit(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.Eventually(t, func() bool { return len(collected.of(d.Key)) == 1 }, patience, 10*time.Millisecond)
-				require.Equal(t, output, string(collected.of(d.Key)[0].Outcome.Output))
+				requireSame(t, output, collected.of(d.Key)[0].Outcome.Output)
 			}
 		})
 	}

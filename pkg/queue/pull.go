@@ -107,6 +107,9 @@ func (p *Puller) read(ctx context.Context, l *line, n int, start time.Time, deli
 			n--
 			continue
 		}
+		if m.Subject != l.reply { // about an earlier pull
+			continue
+		}
 		if v := l.status(ctx, m); v.ended {
 			return v.err
 		}
@@ -170,8 +173,7 @@ func (c *Conn) request(ctx context.Context, subject string, body []byte) ([]byte
 	defer stop()
 	reply, err := c.nc.RequestWithContext(ctx, subject, body)
 	if err != nil {
-		var denied *PermissionError
-		if errors.As(context.Cause(ctx), &denied) {
+		if denied, ok := errors.AsType[*PermissionError](context.Cause(ctx)); ok {
 			return nil, denied
 		}
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -243,4 +244,26 @@ func TestCancellationsReachTheFunctionsExecutors(t *testing.T) {
 	stop()
 	_, err = executor.OnCancel([]string{"f", ""}, nil)
 	require.ErrorIs(t, err, ErrInvalidFunction)
+}
+
+func TestLargeCallsComeInSeveralPulls(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{})
+	ctx := testContext(t)
+	_, puller := i.executor(t, "p", "f")
+	arguments := `"` + strings.Repeat("x", 3<<20) + `"`
+	const calls = 12
+	for n := range calls {
+		requireNoErrors(t, i.dispatcher.Publish(ctx, []call.Dispatch{i.dispatch("s", "f", n, arguments)}))
+	}
+	got, pulls := 0, 0
+	for ; got < calls; pulls++ {
+		require.NoError(t, puller.Pull(ctx, calls-got, func(taken *Taken) {
+			requireSame(t, arguments, taken.Dispatch.Arguments)
+			require.NoError(t, taken.Ack())
+			got++
+		}))
+	}
+	require.Greater(t, pulls, 1)
+	require.Less(t, pulls, calls)
 }

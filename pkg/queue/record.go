@@ -173,11 +173,13 @@ func (r *Registry) watch(ctx context.Context) {
 		watcher, err := r.kv.Watch(ctx, functionKeys+">")
 		if err == nil {
 			waits.Reset()
+			ended := context.AfterFunc(ctx, func() { _ = watcher.Stop() })
 			for entry := range watcher.Updates() {
 				if entry != nil {
 					r.take(entry)
 				}
 			}
+			ended()
 			_ = watcher.Stop()
 		}
 		if sleep(ctx, waits.NextBackOff()) != nil {

@@ -106,17 +106,17 @@ func (c *Conn) streamError(want jetstream.StreamConfig, err error) error {
 	if err == nil {
 		return nil
 	}
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		switch {
-		case api.ErrorCode == 10047 || api.ErrorCode == 10023 || api.ErrorCode == 10028:
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		switch api.ErrorCode {
+		case 10023, 10028, 10047:
 			return fmt.Errorf("stream %s reserves %d MiB and the server has no room for that: "+
 				"raise the server's JetStream limits or lower the stream's maximum: %w", want.Name, want.MaxBytes/mib, err)
-		case api.ErrorCode == 10065:
-			return fmt.Errorf("%w: another stream already captures %s; choose another prefix: %w", ErrIncompatible, strings.Join(want.Subjects, ", "), err)
-		case api.ErrorCode == 10074 || api.ErrorCode == 10005:
+		case 10065:
+			return fmt.Errorf("%w: another stream already captures %s; choose another prefix: %w",
+				ErrIncompatible, strings.Join(want.Subjects, ", "), err)
+		case 10005, 10074:
 			return fmt.Errorf("stream %s needs %d replicas, more than the cluster has servers: %w", want.Name, want.Replicas, err)
-		case api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabled || api.ErrorCode == jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+		case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 			return fmt.Errorf("JetStream is not enabled on this server or account; start nats-server with -js: %w", err)
 		}
 	}
