@@ -1,0 +1,15 @@
+// Package ops is the operators' door to a dispatcher: health, readiness, metrics
+// and the admin API, over HTTP.
+//
+//	GET    /healthz           the process lives
+//	GET    /readyz            it can do its work; the answer names what is missing
+//	GET    /metrics           Prometheus
+//	GET    /v1/sessions       the sessions that the installation watches
+//	POST   /v1/sessions       watch sessions: {"ids":["sess_1"]}
+//	DELETE /v1/sessions/{id}  stop watching a session
+//	GET    /v1/functions      the functions that executors have registered
+//
+// The first three are open; the admin API under /v1 asks for a bearer token when
+// there is one, and there must be one unless the address is loopback. Errors are
+// {"error":{"code":"…","message":"…"}}.
+package ops
