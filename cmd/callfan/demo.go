@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"time"
 
@@ -27,6 +28,7 @@ type demoCommand struct {
 
 // Run shows the demo. It fails when a call was lost or doubled.
 func (c *demoCommand) Run(env environment) error {
+	logging := quieter(*env.logging)
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -35,8 +37,8 @@ func (c *demoCommand) Run(env environment) error {
 		Sessions: c.Sessions, Calls: c.Calls, Rounds: c.Rounds, HandlerMS: c.HandlerMS, Concurrency: c.Concurrency,
 		NATSURL: c.NATS.Reveal(), Profile: simulator.Profile(c.Profile), Stall: c.Stall,
 		JSON: c.JSON, Out: env.stdout,
-		WorkerCommand: []string{self, "demo-worker", "--log-level", c.level(env)},
-		Logger:        env.logging.Logger(env.stderr).With("part", "demo"),
+		WorkerCommand: []string{self, "demo-worker", "--log-level", logging.LogLevel.String(), "--log-format", logging.LogFormat},
+		Logger:        logging.Logger(env.stderr).With("part", "demo"),
 	}
 	if file, ok := env.stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		options.Live = true
@@ -52,10 +54,13 @@ func (c *demoCommand) Run(env environment) error {
 	return report.Err()
 }
 
-// level is that of the demo's own log and its executor's: a picture of calls needs no
-// log beside it unless something is wrong.
-func (c *demoCommand) level(env environment) string {
-	return env.logging.LogLevel.String()
+// quieter is the logging of the demo and its executor: beside a picture of the calls
+// only what is wrong is worth a line, unless more was asked for.
+func quieter(l config.Logging) config.Logging {
+	if l.LogLevel == slog.LevelInfo {
+		l.LogLevel = slog.LevelWarn
+	}
+	return l
 }
 
 // workerCommand is the demo's executor process.

@@ -29,22 +29,16 @@ type Report struct {
 	MaxBatch int   `json:"max_batch"`
 	// WallMS is the time from the first session's creation to the last answer.
 	WallMS int64 `json:"wall_ms"`
-	// CallsPerSecond is Submitted over that time.
-	CallsPerSecond int64 `json:"calls_per_second"`
 }
 
 func newReport(stats simulator.Stats, worker WorkerReport, wall time.Duration) Report {
-	r := Report{
+	return Report{
 		Sessions: stats.Sessions, Turns: stats.TurnsCompleted, Calls: stats.Calls,
 		Executed: int64(worker.Executed), Submitted: stats.ResultsAccepted,
 		Lost:    stats.Calls - stats.ResultsAccepted,
 		Doubled: stats.DuplicateSubmissions + stats.Conflicts + int64(worker.Executed-worker.Calls),
 		Batches: stats.Batches, MaxBatch: stats.MaxBatch, WallMS: wall.Milliseconds(),
 	}
-	if wall > 0 {
-		r.CallsPerSecond = int64(float64(r.Submitted) / wall.Seconds())
-	}
-	return r
 }
 
 // Err is an error when a call was lost or anything happened twice.
@@ -58,6 +52,6 @@ func (r Report) Err() error {
 func (r Report) writeJSON(out io.Writer) error { return json.NewEncoder(out).Encode(r) }
 
 func (r Report) writeText(out io.Writer) {
-	fmt.Fprintf(out, "\n%d sessions, %d turns, %d calls: %d executed, %d submitted in %d batches (largest %d), %d lost, %d doubled, in %d ms (%d calls/s)\n",
-		r.Sessions, r.Turns, r.Calls, r.Executed, r.Submitted, r.Batches, r.MaxBatch, r.Lost, r.Doubled, r.WallMS, r.CallsPerSecond)
+	fmt.Fprintf(out, "\n%d sessions, %d turns, %d calls: %d executed, %d submitted in %d batches (largest %d), %d lost, %d doubled, in %d ms\n",
+		r.Sessions, r.Turns, r.Calls, r.Executed, r.Submitted, r.Batches, r.MaxBatch, r.Lost, r.Doubled, r.WallMS)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/callfan/callfan/internal/agents"
 	"github.com/callfan/callfan/internal/app"
+	"github.com/callfan/callfan/internal/ask"
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/embedded"
 	"github.com/callfan/callfan/internal/simulator"
@@ -230,7 +231,7 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	}
 	if s.Sessions == 0 && !s.JSON {
 		for i, id := range ids {
-			answer, err := finalAnswer(ctx, client, id)
+			_, answer, err := ask.Read(ctx, client, id)
 			if err != nil {
 				return Report{}, err
 			}
@@ -258,7 +259,7 @@ func (s *stage) create(ctx context.Context, client openai.Client, list []convers
 	group.SetLimit(16)
 	for i, c := range list {
 		group.Go(func() error {
-			body, err := sessionBody(c, functions)
+			body, err := ask.Body("gpt-6-astra", c.question, functions)
 			if err != nil {
 				return err
 			}
@@ -312,24 +313,4 @@ func (s *stage) await(ctx context.Context, turns int) error {
 		case <-poll.C:
 		}
 	}
-}
-
-// finalAnswer is the agent's last message.
-func finalAnswer(ctx context.Context, client openai.Client, id string) (string, error) {
-	answer := ""
-	pages := client.Beta.Agents.Sessions.Items.ListAutoPaging(ctx, id, openai.BetaAgentSessionItemListParams{
-		Order: openai.BetaAgentSessionItemListParamsOrderAsc,
-	})
-	for pages.Next() {
-		item := pages.Current()
-		if item.Type != "message" || item.Role != "assistant" {
-			continue
-		}
-		for _, part := range item.AsMessage().Content {
-			if part.Type == "output_text" {
-				answer = part.Text
-			}
-		}
-	}
-	return answer, pages.Err()
 }

@@ -1,11 +1,8 @@
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/callfan/callfan/pkg/call"
 )
 
 // conversation is one session of the demo and what is asked in it.
@@ -31,23 +28,4 @@ func (o Options) conversations() []conversation {
 		list[i] = conversation{script}
 	}
 	return list
-}
-
-// sessionBody is the request that creates a session with the given functions.
-func sessionBody(c conversation, functions []call.Function) ([]byte, error) {
-	type tool struct {
-		Type        string          `json:"type"`
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
-	}
-	tools := make([]tool, len(functions))
-	for i, f := range functions {
-		tools[i] = tool{"function", f.Name, f.Description, f.Parameters}
-	}
-	return json.Marshal(map[string]any{
-		"agent":       map[string]any{"model": "gpt-6-astra", "tools": tools},
-		"environment": map[string]any{"type": "none"},
-		"input":       c.question,
-	})
 }
