@@ -166,23 +166,37 @@ func (r *Registry) load(ctx context.Context) error {
 	}
 }
 
-// watch follows the records until ctx ends.
+// watch follows the records until ctx ends or the connection is closed.
 func (r *Registry) watch(ctx context.Context) {
 	waits := newBackOff(5 * time.Second)
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !r.c.nc.IsClosed() {
 		watcher, err := r.kv.Watch(ctx, functionKeys+">")
 		if err == nil {
 			waits.Reset()
-			ended := context.AfterFunc(ctx, func() { _ = watcher.Stop() })
-			for entry := range watcher.Updates() {
-				if entry != nil {
-					r.take(entry)
-				}
-			}
-			ended()
+			r.follow(ctx, watcher.Updates())
 			_ = watcher.Stop()
 		}
 		if sleep(ctx, waits.NextBackOff()) != nil {
+			return
+		}
+	}
+}
+
+// follow does not rely on the channel being closed: the client forgets that when
+// the connection ends while a watch begins.
+func (r *Registry) follow(ctx context.Context, updates <-chan jetstream.KeyValueEntry) {
+	for {
+		select {
+		case entry, open := <-updates:
+			if !open {
+				return
+			}
+			if entry != nil { // nil marks the end of what was there
+				r.take(entry)
+			}
+		case <-r.c.closed:
+			return
+		case <-ctx.Done():
 			return
 		}
 	}
