@@ -20,7 +20,8 @@ const (
 	FaultUnavailable FaultKind = "unavailable"
 	// FaultBadGateway answers 502 with an HTML page, as a proxy would.
 	FaultBadGateway FaultKind = "bad_gateway"
-	// FaultResponseLost does the request and closes the connection without an answer.
+	// FaultResponseLost does the request and closes the connection without an answer. Go's HTTP transport repeats a
+	// POST that has an Idempotency-Key and was lost on a reused connection by itself: its caller then sees the replay.
 	FaultResponseLost FaultKind = "response_lost"
 	// FaultAcceptedLost answers a good POST of events with 202 and does not apply it.
 	FaultAcceptedLost FaultKind = "accepted_lost"

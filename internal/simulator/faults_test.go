@@ -93,6 +93,15 @@ func TestResponseLost(t *testing.T) {
 	require.NoError(t, b.post(t, id, "", success(actions[0], "1")))
 }
 
+func TestResponseLostIsRepeatedByTheTransport(t *testing.T) {
+	t.Parallel()
+	b, id, actions := faulty(t, 1, once(simulator.FaultResponseLost, simulator.EndpointEventsPost))
+	require.NoError(t, b.post(t, id, "key", success(actions[0], "1")))
+	st := b.sim.Stats()
+	require.EqualValues(t, 1, st.IdempotentReplays)
+	require.EqualValues(t, 1, st.FaultsFired[simulator.FaultResponseLost])
+}
+
 func TestAcceptedLost(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
