@@ -61,7 +61,7 @@ func (c *devCommand) Run(env environment) (err error) {
 	group.Go(func() error { return d.Run(ctx) })
 	select {
 	case <-d.Started():
-		c.welcome(env, api, nats.URL(), simulated)
+		c.welcome(env, api, nats.URL(), d.Addr(), simulated)
 	case <-ctx.Done():
 	}
 	return group.Wait()
@@ -107,7 +107,7 @@ func (c *devCommand) dispatcher(nats *embedded.Server, simulated bool, env envir
 	return app.New(opts)
 }
 
-func (c *devCommand) welcome(env environment, api, natsURL string, simulated bool) {
+func (c *devCommand) welcome(env environment, api, natsURL, admin string, simulated bool) {
 	fmt.Fprintf(env.stdout, `callfan is ready.
 
   API            %s
@@ -117,7 +117,7 @@ func (c *devCommand) welcome(env environment, api, natsURL string, simulated boo
 
 An executor needs only this:
   export NATS_URL=%s
-`, api, natsURL, c.Listen, c.Dir, natsURL)
+`, api, natsURL, admin, c.Dir, natsURL)
 	if simulated {
 		fmt.Fprintf(env.stdout, `
 An agent's session is made with any OpenAI client; sessions of the simulator are watched by themselves:
