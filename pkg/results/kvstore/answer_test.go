@@ -15,7 +15,8 @@ func TestStoresNameTheirOwnResults(t *testing.T) {
 	t.Parallel()
 	one, two := &Store{instance: "1"}, &Store{instance: "2"}
 	c := results.Completion{OutcomeID: "o", Result: call.Result{Success: true, Output: []byte("1")}}
-	require.Equal(t, one.stored(c), one.stored(c), "a retry finds what the first try left")
+	first, retry := one.stored(c), one.stored(c)
+	require.Equal(t, first, retry, "a retry finds what the first try left")
 	require.NotEqual(t, one.stored(c).name, two.stored(c).name)
 	other := c
 	other.Result.Output = []byte("2")
