@@ -1,0 +1,53 @@
+package executorapp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/callfan/callfan/pkg/executor"
+)
+
+// readyTimeout bounds one check of readiness.
+const readyTimeout = 3 * time.Second
+
+// newHealth serves /healthz, /readyz and /metrics. It is not ready once running ended.
+func newHealth(ex *executor.Executor, metrics http.Handler, running context.Context) *http.Server { //nolint:revive // running is no request's context
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]bool{"alive": true})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+		defer cancel()
+		err := ex.Ready(ctx)
+		if running.Err() != nil {
+			err = errors.New("the executor is stopping")
+		}
+		if err != nil {
+			answer(w, http.StatusServiceUnavailable, readiness{Checks: map[string]string{"nats": err.Error()}})
+			return
+		}
+		answer(w, http.StatusOK, readiness{Ready: true, Checks: map[string]string{"nats": "ok"}})
+	})
+	mux.Handle("GET /metrics", metrics)
+	return &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+}
+
+// readiness is the answer of /readyz, of the same form as a dispatcher's.
+type readiness struct {
+	Ready  bool              `json:"ready"`
+	Checks map[string]string `json:"checks"`
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // who asked is gone
+}
