@@ -1,0 +1,3 @@
+#!/bin/sh
+# No arguments to read: what is written to standard output is the result.
+date -u +%Y-%m-%dT%H:%M:%SZ
