@@ -57,7 +57,7 @@ func (e *edit) ttl() time.Duration {
 func (e *edit) claim(fence uint64, c results.Claim) *entryOfCall {
 	known := e.index[c.Key.Call]
 	if known == nil {
-		known = &entryOfCall{call: c.Key.Call, function: c.Function, state: c.State, claimed: e.now}
+		known = &entryOfCall{call: c.Key.Call, function: c.Function, state: c.State, claimed: e.now, changed: e.now}
 		e.make(fence, known)
 	}
 	// Listed calls keep their turn alive: it is written again at half its life.
@@ -86,7 +86,7 @@ func (e *edit) complete(fence uint64, c results.Completion, stored storedBody) (
 		}
 		return results.Superseded, known
 	}
-	known.state = call.Failed
+	known.state, known.changed = call.Failed, e.now
 	if c.Result.Success {
 		known.state = call.Succeeded
 	}
@@ -109,14 +109,14 @@ func (e *edit) move(m results.Move) results.Moved {
 	if m.Handover != 0 {
 		handover = m.Handover
 	}
-	if known.state == m.To {
-		return results.Moved{Done: attempt == known.attempt && handover == known.handover, State: known.state}
+	if known.state == m.To && attempt == known.attempt && handover == known.handover {
+		return results.Moved{Done: true, State: known.state}
 	}
 	// Only Complete saves results.
 	if m.To == call.Succeeded || m.To == call.Failed || !slices.Contains(m.To.From(), known.state) {
 		return results.Moved{State: known.state}
 	}
-	known.state, known.attempt, known.handover = m.To, attempt, handover
+	known.state, known.attempt, known.handover, known.changed = m.To, attempt, handover, e.now
 	if m.To.Final() && known.body != "" {
 		key := e.id.bodyKey(known.call, known.body)
 		e.drops = append(e.drops, key)

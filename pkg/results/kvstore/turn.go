@@ -44,7 +44,7 @@ type entryOfCall struct {
 	function          string
 	state             call.State
 	attempt, handover int
-	claimed           int64 // ms
+	claimed, changed  int64 // ms
 	outcome           string
 	body              string // the last part of the result's key; empty when there is none
 }
@@ -76,6 +76,7 @@ func (t *turn) record(e *entryOfCall, now int64) results.Record {
 		ClaimedAt: time.UnixMilli(e.claimed),
 		OutcomeID: e.outcome,
 		Age:       max(0, time.Duration(now-e.claimed)*time.Millisecond),
+		Since:     max(0, time.Duration(now-e.changed)*time.Millisecond),
 	}
 }
 
@@ -95,6 +96,7 @@ func (t *turn) encode() []byte {
 		e.uint(uint64(c.attempt))  //nolint:gosec // never negative
 		e.uint(uint64(c.handover)) //nolint:gosec // never negative
 		e.uint(uint64(c.claimed))  //nolint:gosec // never negative
+		e.uint(uint64(c.changed))  //nolint:gosec // never negative
 		e.text(c.outcome)
 		e.text(c.body)
 	}
@@ -116,6 +118,7 @@ func decodeTurn(value []byte) (*turn, error) {
 			attempt:  int(d.uint()),   //nolint:gosec // was an int
 			handover: int(d.uint()),   //nolint:gosec // was an int
 			claimed:  int64(d.uint()), //nolint:gosec // was an int64
+			changed:  int64(d.uint()), //nolint:gosec // was an int64
 			outcome:  d.text(),
 			body:     d.text(),
 		})

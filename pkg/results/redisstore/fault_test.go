@@ -187,7 +187,7 @@ func TestALostAnswerChangesNothing(t *testing.T) {
 
 func timeless(records []results.Record, err error) ([]results.Record, error) {
 	for i := range records {
-		records[i].Age, records[i].ClaimedAt = 0, time.Time{}
+		records[i].Age, records[i].Since, records[i].ClaimedAt = 0, 0, time.Time{}
 	}
 	return records, err
 }

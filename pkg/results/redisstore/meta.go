@@ -13,10 +13,11 @@ import (
 
 // A call's entry in its turn's hash is one compact text:
 //
-//	STATE ATTEMPT "." HANDOVER "." CLAIMED "." LENGTH "." FUNCTION OUTCOME
+//	STATE ATTEMPT "." HANDOVER "." CLAIMED "." CHANGED "." LENGTH "." FUNCTION OUTCOME
 //
 // STATE is one letter, CLAIMED the milliseconds of the claim by the server's
-// clock, LENGTH the length of FUNCTION, OUTCOME the id of the saved outcome.
+// clock, CHANGED the milliseconds from there to the last change, LENGTH the
+// length of FUNCTION, OUTCOME the id of the saved outcome.
 // The scripts read it with the same grammar; see luaMeta.
 
 // letters are the one-letter names of the states. Lower case from s to q are the
@@ -44,11 +45,11 @@ func parseMeta(key call.Key, meta string, now int64) (results.Record, error) {
 		return results.Record{}, bad
 	}
 	state, ok := states[meta[:1]]
-	parts := strings.SplitN(meta[1:], ".", 5)
-	if !ok || len(parts) != 5 {
+	parts := strings.SplitN(meta[1:], ".", 6)
+	if !ok || len(parts) != 6 {
 		return results.Record{}, bad
 	}
-	var numbers [4]int64
+	var numbers [5]int64
 	for i := range numbers {
 		n, err := strconv.ParseInt(parts[i], 10, 64)
 		if err != nil {
@@ -56,7 +57,7 @@ func parseMeta(key call.Key, meta string, now int64) (results.Record, error) {
 		}
 		numbers[i] = n
 	}
-	length, rest := numbers[3], parts[4]
+	claimed, changed, length, rest := numbers[2], numbers[3], numbers[4], parts[5]
 	if length < 0 || length > int64(len(rest)) {
 		return results.Record{}, bad
 	}
@@ -66,8 +67,9 @@ func parseMeta(key call.Key, meta string, now int64) (results.Record, error) {
 		State:     state,
 		Attempt:   int(numbers[0]),
 		Handover:  int(numbers[1]),
-		ClaimedAt: time.UnixMilli(numbers[2]),
+		ClaimedAt: time.UnixMilli(claimed),
 		OutcomeID: rest[length:],
-		Age:       max(0, time.Duration(now-numbers[2])*time.Millisecond),
+		Age:       max(0, time.Duration(now-claimed)*time.Millisecond),
+		Since:     max(0, time.Duration(now-claimed-changed)*time.Millisecond),
 	}, nil
 }

@@ -62,11 +62,13 @@ const luaStale = `
 local function stale(ms) return redis.call('PTTL', KEYS[1]) < tonumber(ms) / 2 end
 `
 
-// luaMeta defines parse and format for a call's entry; see parseMeta.
+// luaMeta defines parse and format for a call's entry, which was changed now; see
+// parseMeta.
 const luaMeta = `
-local function parse(meta) return string.match(meta, '^(.)(%d+)%.(%d+)%.(%d+)%.(%d+)%.(.*)$') end
+local function parse(meta) return string.match(meta, '^(.)(%d+)%.(%d+)%.(%d+)%.%d+%.(%d+)%.(.*)$') end
 local function format(state, attempt, handover, claimed, length, rest)
-  return state .. attempt .. '.' .. handover .. '.' .. claimed .. '.' .. length .. '.' .. rest
+  local changed = string.format('%.0f', math.max(0, tonumber(now) - tonumber(claimed)))
+  return state .. attempt .. '.' .. handover .. '.' .. claimed .. '.' .. changed .. '.' .. length .. '.' .. rest
 end
 local function isopen(state) return state == 's' or state == 'h' or state == 'q' end
 local function issaved(state) return state == 'S' or state == 'F' or state == 'U' end

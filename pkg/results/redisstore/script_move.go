@@ -21,7 +21,7 @@ package redisstore
 // full store must be able to end calls, which frees some.
 var moveScript = newScript(`
 redis.call('HDEL', KEYS[1], '')
-` + luaFence + luaMeta + `
+` + luaNow + luaFence + luaMeta + `
 local reply, ended = {}, 0
 for i = 5, #ARGV, 5 do
   local field = ':' .. ARGV[i]
@@ -32,8 +32,8 @@ for i = 5, #ARGV, 5 do
     local to = ARGV[i + 1]
     local function wanted(value, current) return value == '0' and current or value end
     local toAttempt, toHandover = wanted(ARGV[i + 3], attempt), wanted(ARGV[i + 4], handover)
-    if state == to then
-      answer = (toAttempt == attempt and toHandover == handover) and '1' or '0'
+    if state == to and toAttempt == attempt and toHandover == handover then
+      answer = '1'
     elseif string.find(ARGV[i + 2], state, 1, true) then
       redis.call('HSET', KEYS[1], field, format(to, toAttempt, toHandover, claimed, length, rest))
       answer, state = '1', to
@@ -48,7 +48,7 @@ for i = 5, #ARGV, 5 do
 end
 if fence then stamp() end
 if ended > 0 and redis.call('HINCRBY', KEYS[1], 'n', -ended) <= 0 then
-` + luaNow + luaLater + luaKeep + `
+` + luaLater + luaKeep + `
   keep(ARGV[3])
 end
 return reply

@@ -74,6 +74,7 @@ func testClaim(t *testing.T, b backend) {
 				return claim(t, s, 1, "call_1")[0].Age >= first.Age+50*time.Millisecond
 			}, patience, 20*time.Millisecond)
 		},
+		"since grows from the last change on": sinceLastChange,
 		"one session with several turns": func(t *testing.T, s results.Store) {
 			var claims []results.Claim
 			for i := range 30 {
@@ -124,4 +125,37 @@ func testClaim(t *testing.T, b backend) {
 			require.Equal(t, call.Absent, get(t, s, key("call_1")).State)
 		},
 	})
+}
+
+// sinceLastChange holds that what changes a call restarts Record.Since, and that
+// what changes nothing does not.
+func sinceLastChange(t *testing.T, s results.Store) {
+	grows := func() {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			return get(t, s, key("call_1")).Since >= 400*time.Millisecond
+		}, patience, 20*time.Millisecond)
+	}
+	restarts := func(change func()) {
+		t.Helper()
+		grows()
+		change()
+		r := get(t, s, key("call_1"))
+		require.Less(t, r.Since, 400*time.Millisecond)
+		require.GreaterOrEqual(t, r.Age, r.Since+400*time.Millisecond)
+	}
+	queued := results.Move{Key: key("call_1"), To: call.Queued, Attempt: 1, Handover: 1}
+	first := claim(t, s, 1, "call_1")[0]
+	require.Less(t, first.Since, 10*time.Second)
+	restarts(func() { require.True(t, move(t, s, 1, queued).Done) })
+	grows()
+	claim(t, s, 1, "call_1")
+	require.True(t, move(t, s, 1, queued).Done, "a replay")
+	require.False(t, move(t, s, 1, results.Move{Key: key("call_1"), To: call.Settled}).Done)
+	require.GreaterOrEqual(t, claim(t, s, 1, "call_1")[0].Since, 400*time.Millisecond)
+	restarts(func() { save(t, s, 1, "call_1", "o1", `"sunny"`) })
+	grows()
+	save(t, s, 1, "call_1", "o1", `"sunny"`)
+	require.GreaterOrEqual(t, get(t, s, key("call_1")).Since, 400*time.Millisecond)
+	restarts(func() { enter(t, s, 1, "call_1", call.Submitted) })
 }

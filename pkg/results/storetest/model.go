@@ -174,7 +174,7 @@ func reachable(from, to call.State) bool {
 // timeless removes what the store's clock decides.
 func timeless(records []results.Record) []results.Record {
 	for i := range records {
-		records[i].Age = 0
+		records[i].Age, records[i].Since = 0, 0
 		records[i].ClaimedAt = time.Time{}
 	}
 	return records

@@ -112,8 +112,8 @@ func (m *model) move(fence uint64, moves []results.Move) []results.Moved {
 		}
 		saves := mv.To == call.Succeeded || mv.To == call.Failed
 		switch {
-		case known.State == mv.To:
-			answers[i].Done = attempt == known.Attempt && handover == known.Handover
+		case known.State == mv.To && attempt == known.Attempt && handover == known.Handover:
+			answers[i].Done = true
 		case !saves && slices.Contains(call.Transitions()[known.State], mv.To):
 			known.State, known.Attempt, known.Handover = mv.To, attempt, handover
 			if mv.To.Final() {

@@ -26,6 +26,16 @@ func testMove(t *testing.T, b backend) {
 			require.Equal(t, 2, r.Attempt)
 			require.Equal(t, 1, r.Handover, "zero keeps the record's")
 		},
+		"a seen call is handed over once more": func(t *testing.T, s results.Store) {
+			claim(t, s, 1, "call_1")
+			for handover := 1; handover <= 3; handover++ {
+				m := results.Move{Key: key("call_1"), To: call.Seen, Attempt: 1, Handover: handover}
+				for range 2 { // and a replay
+					require.Equal(t, results.Moved{Done: true, State: call.Seen}, move(t, s, 1, m))
+					require.Equal(t, handover, get(t, s, key("call_1")).Handover)
+				}
+			}
+		},
 		"is not done when attempt or hand-over differ": func(t *testing.T, s results.Store) {
 			claim(t, s, 1, "call_1")
 			move(t, s, 1, results.Move{Key: key("call_1"), To: call.Queued, Attempt: 1, Handover: 1})
