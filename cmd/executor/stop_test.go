@@ -46,7 +46,7 @@ func TestSIGTERMFinishesTheRunningCall(t *testing.T) {
 functions:
   slow: {exec: {command: [sh, -c, "touch started; sleep 1; echo done"]}}
 `), 0o600))
-	program := exec.CommandContext(ctx, os.Args[0], file) //nolint:gosec // this very binary
+	program := exec.CommandContext(ctx, os.Args[0], file)
 	program.Env = append(os.Environ(), "CALLFAN_TEST_PROGRAM=executor", "NATS_URL="+server.URL())
 	program.Stderr = t.Output()
 	require.NoError(t, program.Start())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/callfan/callfan/internal/functionfile"
@@ -60,7 +61,7 @@ func (a *App) Run(ctx context.Context) error {
 	if a.listener == nil {
 		return a.ex.Run(ctx)
 	}
-	health := newHealth(a.ex, a.metrics.handler(), ctx)
+	health := newHealth(ctx, a.ex, a.metrics.handler())
 	served := make(chan error, 1)
 	go func() { served <- health.Serve(a.listener) }()
 	a.log.Info("serving health and metrics", "address", a.listener.Addr().String())
@@ -70,7 +71,9 @@ func (a *App) Run(ctx context.Context) error {
 	if health.Shutdown(closing) != nil {
 		err = errors.Join(err, health.Close())
 	}
-	<-served
+	if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
+		err = errors.Join(err, failed)
+	}
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 const readyTimeout = 3 * time.Second
 
 // newHealth serves /healthz, /readyz and /metrics. It is not ready once running ended.
-func newHealth(ex *executor.Executor, metrics http.Handler, running context.Context) *http.Server { //nolint:revive // running is no request's context
+func newHealth(running context.Context, ex *executor.Executor, metrics http.Handler) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]bool{"alive": true})

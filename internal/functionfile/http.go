@@ -101,7 +101,7 @@ func (l loader) headers(into http.Header, e entry, where string) error {
 }
 
 func newClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck // it is what the package documents
+	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 256
 	return &http.Client{
 		Transport: transport,
@@ -130,7 +130,7 @@ func (h *endpoint) run(ctx context.Context, c executor.Call) (executor.Output, e
 	if err != nil {
 		return executor.Output{}, unreachable(ctx, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing was written
+	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
 		return executor.Output{}, refused(resp)
 	}
@@ -174,8 +174,7 @@ func unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var in *url.Error
-	if errors.As(err, &in) {
+	if in, ok := errors.AsType[*url.Error](err); ok {
 		err = in.Err
 	}
 	return executor.Retry(fmt.Errorf("the function's endpoint gave no whole answer: %w", err), 0)

@@ -209,8 +209,7 @@ func (l loader) schema(n ast.Node, where string) (json.RawMessage, error) {
 	}
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(raw, &schema); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
+		if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return nil, l.fault(n, "%s is not a JSON Schema: %s cannot be a %s", where, strings.ReplaceAll(mismatch.Field, "schemaWithoutMethods.", ""), mismatch.Value)
 		}
 		return nil, l.fault(n, "%s is not a JSON Schema: %v", where, err)

@@ -18,7 +18,7 @@ import (
 func write(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ok.sh"), []byte("#!/bin/sh\n"), 0o700)) //nolint:gosec // it is a program
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ok.sh"), []byte("#!/bin/sh\n"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plain.txt"), nil, 0o600))
 	path := filepath.Join(dir, "functions.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

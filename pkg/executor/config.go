@@ -88,7 +88,7 @@ func (c Config) withDefaults() Config {
 		c.Observer = noObserver{}
 	}
 	if c.Logger == nil {
-		c.Logger = slog.Default() //nolint:sloglint // the documented default of the library
+		c.Logger = slog.Default()
 	}
 	return c
 }

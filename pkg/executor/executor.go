@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/callfan/callfan/pkg/call"
@@ -75,9 +76,8 @@ func (ex *Executor) add(decl call.Function, handler Handler) error {
 	if err := decl.Validate(); err != nil {
 		return err
 	}
-	for i := len(ex.cfg.Middleware) - 1; i >= 0; i-- {
-		handler = ex.cfg.Middleware[i](handler)
-		if handler == nil {
+	for i, wrap := range slices.Backward(ex.cfg.Middleware) {
+		if handler = wrap(handler); handler == nil {
 			return fmt.Errorf("function %q: %w: Middleware[%d] returned a nil handler", decl.Name, ErrInvalidOption, i)
 		}
 	}

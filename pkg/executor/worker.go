@@ -16,6 +16,8 @@ import (
 const (
 	// defaultRefresh is how often to register again when the binding does not say.
 	defaultRefresh = 30 * time.Second
+	// rebindPause is the least time between two registrations.
+	rebindPause = time.Second
 	// reportGrace is how long outcomes may still be reported after the hard stop.
 	reportGrace = 5 * time.Second
 	// The delays after a pull that failed, doubling.
@@ -145,6 +147,7 @@ func (w *worker) keepRegistered(ctx context.Context) {
 		if err := w.register(ctx); err != nil && ctx.Err() == nil {
 			w.log.Error("functions could not be registered again; the earlier registration is used on", "error", err)
 		}
+		pause(ctx, rebindPause)
 	}
 }
 
@@ -170,7 +173,9 @@ func (w *worker) pull(ctx context.Context, n int) {
 		})
 	})
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errPullAgain):
+	case ctx.Err() != nil:
+	case errors.Is(err, errPullAgain): // the connection came and went; the pull paces itself
+		w.registerSoon()
 	case err != nil:
 		w.pullFailed(ctx, err)
 	case w.failures.Swap(0) > 0:
@@ -186,13 +191,18 @@ func (w *worker) pullFailed(ctx context.Context, err error) {
 	if n == 1 {
 		w.log.Warn("calls cannot be pulled; trying on", "error", err)
 	}
-	select {
-	case w.rebind <- struct{}{}:
-	default:
-	}
+	w.registerSoon()
 	select {
 	case <-ctx.Done():
 	case <-time.After(min(pullRetryFirst<<min(n-1, 10), pullRetryLast)):
+	}
+}
+
+// registerSoon has the functions registered again without waiting for the refresh.
+func (w *worker) registerSoon() {
+	select {
+	case w.rebind <- struct{}{}:
+	default:
 	}
 }
 
