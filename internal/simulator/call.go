@@ -38,6 +38,9 @@ type requirement struct {
 	arguments json.RawMessage
 }
 
+// waits reports whether no result of the call is applied yet and one still can be.
+func (c *call) waits() bool { return c.state == callPending || c.state == callAccepted }
+
 func (c *call) answer() answer {
 	a := answer{name: c.name, success: c.success, text: outputText(c.output)}
 	if !c.success {
@@ -111,6 +114,10 @@ func (s *session) accept(c *call, r *toolResult) {
 	c.state = callAccepted
 	c.success, c.output, c.errText = r.success, r.output, r.errText
 	s.lastActive = unixNow()
+	s.applyLater(c)
+}
+
+func (s *session) applyLater(c *call) {
 	s.later(s.sim.faults.listedAfterAccept(), func() {
 		if c.state == callAccepted {
 			s.applyResult(c)
@@ -144,7 +151,7 @@ func (s *session) applyResult(c *call) {
 // dropOpenCalls forgets the calls of a turn that ends without their results.
 func (s *session) dropOpenCalls(t *turn) {
 	for _, c := range t.calls {
-		if c.state == callPending || c.state == callAccepted {
+		if c.waits() {
 			c.state = callCancelled
 			s.sim.stats.pending.Add(-1)
 		}

@@ -30,6 +30,11 @@ type Config struct {
 	AdmissionDelay time.Duration
 	// ModelDelay is the time the model "thinks" before every step of a turn. Zero steps at once.
 	ModelDelay time.Duration
+	// StateFile keeps sessions with their turns, items, calls and accepted results, agents and counts over a restart; a
+	// turn that was running goes on. It is read by [New], and replaced at [Simulator.Close] and at most once a second
+	// while something changes, so a killed process loses the last second. Streams, webhook endpoints and the fault plan
+	// are not in it. One simulator at a time may use a file; the caller sees to it. Empty keeps nothing.
+	StateFile string
 	// Logger receives the few things worth saying (never arguments, outputs or secrets). Nil discards them.
 	Logger *slog.Logger
 }
@@ -46,6 +51,8 @@ type Simulator struct {
 	hooks    *webhookService
 	faults   faultSet
 	stats    counters
+	state    *stateFile // nil without a state file
+	closing  sync.Once
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -53,7 +60,8 @@ type Simulator struct {
 }
 
 // New builds a simulator. It fails on an unknown profile, an invalid switch, fault or webhook endpoint; the error
-// names the field and the accepted values.
+// names the field and the accepted values. A state file that cannot be
+// read or written, or is of another version, is an error that names the file and the remedy.
 func New(cfg Config) (*Simulator, error) {
 	profile, err := ParseProfile(string(cfg.Profile))
 	if err != nil {
@@ -84,10 +92,20 @@ func New(cfg Config) (*Simulator, error) {
 		s.cancel()
 		return nil, err
 	}
+	if cfg.StateFile != "" {
+		if err := s.openState(cfg.StateFile); err != nil {
+			s.cancel() // and not Close, which would replace the file
+			s.wg.Wait()
+			return nil, err
+		}
+	}
 	if cfg.Fixtures {
 		s.prepareFixtures()
 	}
 	s.handler = s.routes()
+	for ses := range s.sessions.walk(nil, false) {
+		ses.resume()
+	}
 	return s, nil
 }
 
@@ -95,11 +113,17 @@ func New(cfg Config) (*Simulator, error) {
 // URL has no version, under "/…".
 func (s *Simulator) Handler() http.Handler { return s.handler }
 
-// Close ends all streams and pending timers, and waits for the webhook deliveries to stop. Requests that arrive later
+// Close ends all streams and pending timers, and waits for the webhook deliveries to stop and for the state to
+// be saved. Requests that arrive later
 // are answered as before, but no turn advances by itself any more. The HTTP server belongs to the caller.
 func (s *Simulator) Close() {
-	s.cancel()
-	s.wg.Wait()
+	s.closing.Do(func() {
+		s.cancel()
+		s.wg.Wait()
+		if s.state != nil {
+			s.tryWriteState()
+		}
+	})
 }
 
 // after runs f on its own goroutine in d, unless the simulator is closed by then.
@@ -107,6 +131,7 @@ func (s *Simulator) after(d time.Duration, f func()) {
 	time.AfterFunc(d, func() {
 		if s.ctx.Err() == nil {
 			f()
+			s.changed()
 		}
 	})
 }

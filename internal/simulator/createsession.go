@@ -68,6 +68,7 @@ func (s *session) open(st *stream, input *userInput) []byte {
 	}
 	s.sim.hooks.notify(s, "agent.session.created")
 	s.admit(input)
+	s.sim.changed()
 	return body
 }
 
@@ -77,10 +78,15 @@ func (s *session) admit(input *userInput) {
 		s.emitSession("agent.session.idle")
 		return
 	}
-	s.initialPending = true
+	s.initial = input
+	s.admitInitial()
+}
+
+func (s *session) admitInitial() {
 	s.later(s.sim.cfg.AdmissionDelay, func() {
-		s.initialPending = false
-		s.startTurn(*input)
+		input := *s.initial
+		s.initial = nil
+		s.startTurn(input)
 	})
 }
 

@@ -14,7 +14,9 @@ type keyMemory struct {
 	order  []string
 }
 
-func (m *keyMemory) remember(key string, body []byte) {
+func (m *keyMemory) remember(key string, body []byte) { m.put(key, sha256.Sum256(body)) }
+
+func (m *keyMemory) put(key string, sum [sha256.Size]byte) {
 	if m.bodies == nil {
 		m.bodies = make(map[string][sha256.Size]byte)
 	}
@@ -25,7 +27,7 @@ func (m *keyMemory) remember(key string, body []byte) {
 		}
 		m.order = append(m.order, key)
 	}
-	m.bodies[key] = sha256.Sum256(body)
+	m.bodies[key] = sum
 }
 
 // checkKey reports a replay: a POST that was accepted under the same key, which is answered like the first and does

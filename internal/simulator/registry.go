@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -19,6 +20,8 @@ func (r *registry) add(s *session) {
 	defer r.mu.Unlock()
 	if r.byID == nil {
 		r.byID = make(map[string]*session)
+	}
+	if r.deleted == nil {
 		r.deleted = make(map[string]struct{})
 	}
 	r.nextSeq++
@@ -39,6 +42,23 @@ func (r *registry) wasDeleted(id string) bool {
 	defer r.mu.RUnlock()
 	_, ok := r.deleted[id]
 	return ok
+}
+
+func (r *registry) deletedIDs() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Sorted(maps.Keys(r.deleted))
+}
+
+func (r *registry) markDeleted(ids []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deleted == nil && len(ids) > 0 {
+		r.deleted = make(map[string]struct{})
+	}
+	for _, id := range ids {
+		r.deleted[id] = struct{}{}
+	}
 }
 
 func (r *registry) remove(s *session) {

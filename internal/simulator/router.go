@@ -99,6 +99,9 @@ func (s *Simulator) api(at Endpoint, beta bool, h handlerFunc) http.HandlerFunc 
 			err.write(w)
 			return
 		}
+		if r.Method != http.MethodGet {
+			defer s.changed()
+		}
 		if s.strike(w, r, at) {
 			return
 		}

@@ -39,15 +39,15 @@ type session struct {
 	review        string
 	spendLimit    *int64
 
-	// initialPending is set until the initial input is admitted.
-	initialPending bool
-	turns          []*turn
-	items          []*item
-	calls          map[callKey]*call
-	listed         []*requirement // required_actions, in order
-	queued         []userInput
-	keys           keyMemory
-	streams        map[*stream]struct{}
+	// initial is the initial input until it is admitted.
+	initial *userInput
+	turns   []*turn
+	items   []*item
+	calls   map[callKey]*call
+	listed  []*requirement // required_actions, in order
+	queued  []userInput
+	keys    keyMemory
+	streams map[*stream]struct{}
 }
 
 type callKey struct{ turnID, callID string }
@@ -129,7 +129,7 @@ func (s *session) setAgent(agent agentConfig) {
 
 // deletable reports whether the session may be deleted. s.mu must be held.
 func (s *session) deletable() bool {
-	return s.status == statusIdle && len(s.listed) == 0 && !s.initialPending
+	return s.status == statusIdle && len(s.listed) == 0 && s.initial == nil
 }
 
 // later runs f with s.mu held, in d, unless the simulator is closed or the session deleted by then. With a zero d it

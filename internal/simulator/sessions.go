@@ -158,7 +158,7 @@ func (s *session) discard() error {
 		st.end()
 	}
 	for _, c := range s.calls { // async calls nobody answered
-		if c.state == callPending || c.state == callAccepted {
+		if c.waits() {
 			s.sim.stats.pending.Add(-1)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Stats are counts since the simulator started; they survive the deletion of sessions.
+// Stats are counts since the simulator, or its state file, began; they survive the deletion of sessions.
 type Stats struct {
 	// Sessions counts creations.
 	Sessions int64 `json:"sessions"`

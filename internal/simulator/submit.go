@@ -256,7 +256,7 @@ func (s *session) checkOther(e *inputEvent) error {
 			return invalidRequest("Unknown pending computer use approval request: %s", e.requestID)
 		}
 	case e.kind == "agent.session.input.message":
-		if s.initialPending {
+		if s.initial != nil {
 			return conflict("session initial input is still pending")
 		}
 		if e.input.plan != nil {

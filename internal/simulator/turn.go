@@ -35,9 +35,16 @@ type turn struct {
 	firstItem int
 	// The current round: calls not yet required, and blocking calls not yet answered.
 	upcoming []ScriptCall
+	delayed  []*delayedCall
 	open     int
 	answered int // answers of this round
 	stepping bool
+}
+
+// delayedCall is a call that is required when its time comes.
+type delayedCall struct {
+	call ScriptCall
+	due  time.Time
 }
 
 func (t *turn) ended() bool {
@@ -147,14 +154,10 @@ func (s *session) startRound(t *turn, calls []ScriptCall) {
 		switch {
 		case c.AfterMS > 0:
 			t.open++ // keeps the round open until the call is there
-			s.later(time.Duration(c.AfterMS)*time.Millisecond, func() {
-				if t.ended() {
-					return
-				}
-				t.open--
-				s.require(t, []ScriptCall{c})
-				s.roundChanged(t)
-			})
+			delay := time.Duration(c.AfterMS) * time.Millisecond
+			d := &delayedCall{call: c, due: time.Now().Add(delay)}
+			t.delayed = append(t.delayed, d)
+			s.requireLater(t, d, delay)
 		case c.AfterResults > 0:
 			t.upcoming = append(t.upcoming, c)
 		default:
@@ -163,6 +166,18 @@ func (s *session) startRound(t *turn, calls []ScriptCall) {
 	}
 	s.require(t, now)
 	s.roundChanged(t)
+}
+
+func (s *session) requireLater(t *turn, d *delayedCall, delay time.Duration) {
+	s.later(delay, func() {
+		if t.ended() {
+			return
+		}
+		t.delayed = slices.DeleteFunc(t.delayed, func(other *delayedCall) bool { return other == d })
+		t.open--
+		s.require(t, []ScriptCall{d.call})
+		s.roundChanged(t)
+	})
 }
 
 // roundChanged releases the delayed calls whose time has come and steps on when the round has nothing open.
@@ -222,7 +237,7 @@ func (s *session) endTurn(t *turn, status turnStatus, errorCode string) {
 		s.dropOpenCalls(t)
 	}
 	t.status, t.errorCode, t.completedAt = status, errorCode, unixNow()
-	t.plan, t.upcoming = nil, nil
+	t.plan, t.upcoming, t.delayed = nil, nil, nil
 	switch status {
 	case turnCompleted:
 		s.sim.stats.turnsCompleted.Add(1)
