@@ -69,7 +69,9 @@ func (c *devCommand) Run(env environment) (err error) {
 
 // openSimulator serves the simulator on its own address until ctx ends.
 func (c *devCommand) openSimulator(ctx context.Context, group *errgroup.Group, env environment) (*simulator.Simulator, error) {
-	sim, err := simulator.New(simulator.Config{Logger: env.logging.Logger(env.stderr)})
+	sim, err := simulator.New(simulator.Config{
+		StateFile: filepath.Join(c.Dir, "simulator.json"), Logger: env.logging.Logger(env.stderr),
+	})
 	if err != nil {
 		return nil, err
 	}
