@@ -41,7 +41,7 @@ type delivery struct {
 }
 
 // handle takes a delivered call to its end: run it, or answer it without, report,
-// ack. The order of the last two is what loses no result.
+// ack. The order of the last two is what loses no result; nothing is naked (ADR 0010).
 func (w *worker) handle(t taken) {
 	began := time.Now()
 	d := t.Dispatch()

@@ -154,7 +154,7 @@ func (a *attempt) timedOut() call.Outcome {
 }
 
 // interrupted answers a call whose handler the hard stop cut off: a function that
-// may be run again is given back, for any other the outcome is unknown.
+// may be run again is given back, for any other the outcome is unknown (ADR 0010).
 func (a *attempt) interrupted() call.Outcome {
 	if a.f.policy.Rerun() {
 		return outcome(a.d, call.Outcome{Kind: call.Released})
