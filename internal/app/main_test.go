@@ -22,6 +22,7 @@ import (
 
 	"github.com/callfan/callfan/internal/agents"
 	"github.com/callfan/callfan/internal/app"
+	"github.com/callfan/callfan/internal/config"
 	"github.com/callfan/callfan/internal/ops"
 	"github.com/callfan/callfan/internal/ops/opsclient"
 	"github.com/callfan/callfan/internal/simulator"
@@ -29,7 +30,19 @@ import (
 	"github.com/callfan/callfan/pkg/queue"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// What the developer's shell holds is no part of these tests.
+	model, err := config.Model(config.Program{Name: "dispatcher", Stdout: io.Discard}, &config.Dispatcher{})
+	if err != nil {
+		panic(err)
+	}
+	for _, flag := range model.Flags {
+		for _, name := range append(flag.Envs, flag.Tag.Get("secret")) {
+			_ = os.Unsetenv(name)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 30 * time.Second
 

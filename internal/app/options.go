@@ -68,7 +68,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Name = cmp.Or(o.Name, defaultName())
+	o.Name = cmp.Or(o.Name, DefaultName())
 	o.Version = cmp.Or(o.Version, "devel")
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -123,8 +123,9 @@ type (
 	noFunctions struct{ dispatcher.Functions }
 )
 
-// defaultName tells replicas apart, also those that share a host.
-func defaultName() string {
+// DefaultName is the name of a replica that was given none: the host's name and a
+// random suffix, which tells replicas on one host apart.
+func DefaultName() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "dispatcher"

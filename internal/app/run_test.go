@@ -170,7 +170,7 @@ func TestReplicasShare(t *testing.T) {
 	nats, api := testservers.NATS(t), startService(t)
 	o := options(t, api, nats.URL())
 	o.Queue.Partitions = 16
-	o.Dispatcher.LeaseTTL = time.Minute // too long for a take-over without a release
+	o.Dispatcher.LeaseTTL = 9 * time.Second
 	first := run(t, o)
 	first.awaitReady(t)
 	second := run(t, o)
