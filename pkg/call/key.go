@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -50,11 +51,18 @@ func ParseKey(s string) (Key, error) {
 // or its characters would matter: message ids, idempotency keys, store keys. It
 // is 132 bits of a SHA-256 over the length-prefixed ids.
 func (k Key) Hash() string {
-	h := sha256.New()
-	for _, id := range []string{k.Session, k.Turn, k.Call} {
-		fmt.Fprintf(h, "%d:%s", len(id), id)
+	sum := sha256.Sum256(appendIDs(make([]byte, 0, 128), k.Session, k.Turn, k.Call))
+	return base64.RawURLEncoding.EncodeToString(sum[:17])[:22]
+}
+
+// appendIDs appends ids with their lengths, so that two lists are never alike.
+func appendIDs(dst []byte, ids ...string) []byte {
+	for _, id := range ids {
+		dst = strconv.AppendInt(dst, int64(len(id)), 10)
+		dst = append(dst, ':')
+		dst = append(dst, id...)
 	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))[:22]
+	return dst
 }
 
 // IdempotencyKey is what a handler hands to its own downstreams. It is the same

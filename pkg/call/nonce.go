@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -23,10 +22,8 @@ func NewNonces(secret []byte) Nonces { return Nonces{secret: secret} }
 // For is the nonce of one attempt of the call for the function with this token.
 func (n Nonces) For(k Key, token string, attempt int) string {
 	mac := hmac.New(sha256.New, n.secret)
-	for _, s := range []string{k.Session, k.Turn, k.Call, token} {
-		fmt.Fprintf(mac, "%d:%s", len(s), s)
-	}
-	fmt.Fprintf(mac, "#%d", attempt)
+	text := appendIDs(make([]byte, 0, 160), k.Session, k.Turn, k.Call, token)
+	_, _ = mac.Write(strconv.AppendInt(append(text, '#'), int64(attempt), 10))
 	return itoa(attempt) + "-" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))[:22]
 }
 

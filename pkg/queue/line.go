@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -63,7 +64,9 @@ func (c *Conn) openLine(stream, consumer string) (*line, error) {
 	if l.sub, err = c.nc.ChanSubscribe(l.inbox+".*", l.msgs); err != nil {
 		return nil, l.broken(err)
 	}
-	l.sub.SetClosedHandler(func(string) { close(l.gone) })
+	// The client calls it once more when the connection closes while it drains.
+	gone := sync.OnceFunc(func() { close(l.gone) })
+	l.sub.SetClosedHandler(func(string) { gone() })
 	return l, nil
 }
 
