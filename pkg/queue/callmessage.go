@@ -60,7 +60,7 @@ func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
 }
 
 func (n names) callHeader(d *call.Dispatch, token string) nats.Header {
-	h := newHeaderSet(13)
+	h := newHeaderSet(14)
 	id := d.MessageID()
 	h.add(headerMessageID, id)
 	h.add(headerProtocol, Protocol)
@@ -77,6 +77,7 @@ func (n names) callHeader(d *call.Dispatch, token string) nats.Header {
 		h.add(headerTimeout, millis(d.Timeout))
 	}
 	if !d.Deadline.IsZero() {
+		h.add(headerTTL, expiry(d.Deadline, time.Now()))
 		h.add(headerDeadline, strconv.FormatInt(d.Deadline.UnixMilli(), 10))
 	}
 	if validTraceparent(d.Traceparent) {

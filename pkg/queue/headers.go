@@ -13,6 +13,7 @@ const Protocol = "1"
 // The headers of the protocol. NATS keeps their case.
 const (
 	headerMessageID      = "Nats-Msg-Id"
+	headerTTL            = "Nats-TTL"
 	headerProtocol       = "Fn-Protocol"
 	headerKey            = "Fn-Key"
 	headerAttempt        = "Fn-Attempt"
@@ -52,6 +53,16 @@ func (s *headerSet) add(name, value string) {
 	s.values = append(s.values, value)
 	end := len(s.values)
 	s.header[name] = s.values[end-1 : end : end]
+}
+
+// expiryGrace is how long a call stays in the stream after its deadline. By then
+// the dispatcher has answered it, and an executor would only throw it away.
+const expiryGrace = time.Minute
+
+// expiry is the time that the server may keep a message with this deadline.
+func expiry(deadline, now time.Time) string {
+	left := max(deadline.Sub(now), 0) + expiryGrace
+	return strconv.FormatInt(int64(left/time.Second), 10) + "s"
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -125,13 +125,20 @@ func TestInjectedRepliesAreInvalid(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 	require.Zero(t, collected.count())
 
-	// What lands under a subject that no partition takes does not stay for ever: here
-	// a call, pulled to another function's result subject.
+	// What lands under a subject that no partition takes does not stay for ever.
+	require.NoError(t, executor.nc.PublishMsg(&nats.Msg{
+		Subject: "$JS.API.CONSUMER.INFO.FN_CALLS.pool_weather", Reply: "fn.result.charge.p99",
+	}))
+	// A call cannot be moved into the results: it carries an expiry, which that stream
+	// does not take.
 	requireNoErrors(t, i.dispatcher.Publish(ctx, []call.Dispatch{i.dispatch("s", "get_weather", 1, `{}`)}))
 	require.NoError(t, executor.nc.PublishMsg(&nats.Msg{
-		Subject: "$JS.API.CONSUMER.MSG.NEXT.FN_CALLS.pool_weather", Reply: "fn.result.charge.p99", Data: []byte(`{"batch":1}`),
+		Subject: "$JS.API.CONSUMER.MSG.NEXT.FN_CALLS.pool_weather", Reply: "fn.result.charge.p00", Data: []byte(`{"batch":1}`),
 	}))
 	require.Eventually(t, func() bool { return i.messages(t, "FN_DEAD") == 1 && i.messages(t, "FN_RESULTS") == 0 }, patience, 20*time.Millisecond)
+	collected.mu.Lock()
+	defer collected.mu.Unlock()
+	require.Len(t, collected.invalid, 1)
 	require.NoError(t, i.dispatcher.Ready(ctx))
 }
 

@@ -12,9 +12,10 @@ import (
 
 // sweepResults removes from the results stream what no partition's consumer takes.
 // An executor can name a foreign reply subject in a request and so make the server
-// write an answer, or even a call, into this stream under a subject of its choice or
-// the call's own; in a work queue that would stay for ever. The first message of
-// each such subject is kept as a dead letter.
+// write an answer into this stream under a subject of its choice; in a work queue
+// that would stay for ever. (A call cannot get here, since calls carry an expiry and
+// this stream takes none.) The first message of each such subject is kept as a dead
+// letter.
 func (c *Conn) sweepResults(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()

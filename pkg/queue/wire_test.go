@@ -186,6 +186,21 @@ func TestOutcomeMessageKeepsEverything(t *testing.T) {
 	}
 }
 
+func TestCallsExpireSomeTimeAfterTheirDeadline(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	require.Equal(t, "150s", expiry(now.Add(90*time.Second), now))
+	require.Equal(t, "60s", expiry(now.Add(-time.Hour), now))
+	d := dispatchOf("f", `{}`)
+	m, err := names{"fn"}.encodeCall(&d)
+	require.NoError(t, err)
+	require.NotEmpty(t, header(m.Header, headerTTL))
+	d.Deadline = time.Time{}
+	m, err = names{"fn"}.encodeCall(&d)
+	require.NoError(t, err)
+	require.NotContains(t, m.Header, headerTTL)
+}
+
 func TestOutcomeIDs(t *testing.T) {
 	t.Parallel()
 	d := dispatchOf("f", `{}`)
