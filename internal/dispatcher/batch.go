@@ -52,6 +52,9 @@ func (t *tracked) sendable() bool {
 		(t.state == call.Succeeded || t.state == call.Failed || t.state == call.Submitted && t.resendNow)
 }
 
+// wantSubmit asks for a look at the results that are to be submitted.
+func (s *session) wantSubmit(at time.Time) { s.due.submit = earlier(s.due.submit, at) }
+
 // nextBatch composes the next submission; nil when nothing is due, with the time to
 // look again.
 func (s *session) nextBatch(now time.Time) (*submission, time.Time) {

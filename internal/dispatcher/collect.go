@@ -172,6 +172,7 @@ func (s *session) completed(t *tracked, c results.Completion, done results.Compl
 	result := c.Result
 	t.result, t.savedAt = &result, now
 	t.Arguments = nil
+	s.wantSubmit(now)
 	if t.state != rec.State {
 		s.enter(t, rec.State, result.Reason, now)
 	}
@@ -240,6 +241,7 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 			s.d.obs.Count(EventReleased)
 			t.handover++
 			t.published, t.tried, t.publishAt = false, time.Time{}, now
+			s.wantPublish(now)
 		}
 	case call.Retry:
 		s.save(t, results.Completion{
@@ -251,6 +253,7 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 		}, []func(){dv.Ack})
 	case call.Deferred:
 		t.deferred = true
+		s.setDeadline(t)
 		dv.Ack()
 	}
 }

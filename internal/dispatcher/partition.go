@@ -34,6 +34,9 @@ type partition struct {
 	sessions map[string]*session
 }
 
+// infoTimeout bounds the wait for sessions to describe themselves.
+const infoTimeout = 2 * time.Second
+
 func newPartition(d *Dispatcher, l results.Lease, until time.Time) *partition {
 	p := &partition{
 		d: d, n: l.Partition, fence: l.Fence,
@@ -170,9 +173,23 @@ func (p *partition) infos() []SessionInfo {
 		sessions = append(sessions, s)
 	}
 	p.mu.Unlock()
-	infos := make([]SessionInfo, 0, len(sessions))
+	answers := make(chan SessionInfo, len(sessions))
+	asked := 0
 	for _, s := range sessions {
-		infos = append(infos, *s.info.Load())
+		if s.post(func() { answers <- s.describe() }) {
+			asked++
+		}
+	}
+	infos := make([]SessionInfo, 0, asked)
+	timeout := time.After(infoTimeout)
+	for len(infos) < asked {
+		select {
+		case info := <-answers:
+			infos = append(infos, info)
+			continue
+		case <-timeout: // those that stand still are missing
+		}
+		break
 	}
 	slices.SortFunc(infos, func(a, b SessionInfo) int {
 		switch {

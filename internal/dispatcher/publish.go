@@ -16,12 +16,22 @@ const (
 	deadlineSlack = 5 * time.Second
 )
 
+// wantPublish asks for a look at the calls that are to be handed over.
+func (s *session) wantPublish(at time.Time) { s.due.publish = earlier(s.due.publish, at) }
+
+// lookUp notes what is registered of the call's function now.
+func (s *session) lookUp(t *tracked) call.Function {
+	f, ok := s.d.functions.Function(t.Function)
+	t.registered, t.policy = ok, f.Policy.WithDefaults()
+	return f
+}
+
 // stepPublish hands over the open calls that are due.
 func (s *session) stepPublish(_ context.Context, now time.Time) time.Time {
-	if s.publishing {
-		return time.Time{}
+	if s.publishing || s.due.publish.IsZero() || now.Before(s.due.publish) {
+		return s.due.publish
 	}
-	var next time.Time
+	s.due.publish = time.Time{}
 	var due []*tracked
 	changed := s.d.functions.Changed() // before any look-up, so that no change is missed
 	for _, t := range s.calls {
@@ -29,15 +39,15 @@ func (s *session) stepPublish(_ context.Context, now time.Time) time.Time {
 			continue
 		}
 		if now.Before(t.publishAt) {
-			next = earlier(next, t.publishAt)
+			s.wantPublish(t.publishAt)
 			continue
 		}
 		if t.Function == "" {
 			s.fail(t, call.ReasonInvalidName, "the function has no name")
 			continue
 		}
-		f, registered := s.d.functions.Function(t.Function)
-		if !registered {
+		f := s.lookUp(t)
+		if !t.registered {
 			s.awaitFunctions(changed)
 			continue
 		}
@@ -52,7 +62,7 @@ func (s *session) stepPublish(_ context.Context, now time.Time) time.Time {
 	if len(due) > 0 {
 		s.publish(due, now)
 	}
-	return next
+	return s.due.publish
 }
 
 // awaitFunctions wakes the session when the registered functions change.
@@ -66,7 +76,10 @@ func (s *session) awaitFunctions(changed <-chan struct{}) {
 		case <-s.ctx.Done():
 			return nil
 		case <-changed:
-			return func() { s.claims.awaiting = false }
+			return func() {
+				s.claims.awaiting = false
+				s.wantPublish(time.Now())
+			}
 		}
 	})
 }
@@ -90,11 +103,12 @@ func (s *session) publish(due []*tracked, now time.Time) {
 		if t.tried.IsZero() {
 			t.tried = now
 		}
+		s.setDeadline(t)
 	}
 	dispatches := make([]call.Dispatch, len(due))
 	var releases []func()
 	for i, t := range due {
-		dispatches[i] = s.dispatch(t, now)
+		dispatches[i] = s.dispatch(t)
 		releases = append(releases, t.releases...)
 		t.releases = nil
 	}
@@ -129,33 +143,30 @@ func (s *session) record(ctx context.Context, moves []results.Move) error {
 	return nil
 }
 
-func (s *session) dispatch(t *tracked, now time.Time) call.Dispatch {
-	f, _ := s.d.functions.Function(t.Function)
-	policy := f.Policy.WithDefaults()
+func (s *session) dispatch(t *tracked) call.Dispatch {
 	return call.Dispatch{
 		Call: t.Call, Attempt: t.attempt, Handover: t.handover,
 		Nonce:     s.d.nonces.For(t.Key, call.Token(t.Function), t.attempt),
 		Partition: s.p.n,
-		Timeout:   time.Duration(policy.Timeout),
-		Deadline:  s.deadline(t, now),
+		Timeout:   time.Duration(t.policy.Timeout),
+		Deadline:  t.deadline,
 		Uncertain: t.uncertain,
 	}
 }
 
-// deadline is when the session stops waiting for an outcome of an open call.
-func (s *session) deadline(t *tracked, now time.Time) time.Time {
-	f, registered := s.d.functions.Function(t.Function)
-	policy := f.Policy.WithDefaults()
+// setDeadline decides when the session stops waiting for an outcome of an open call.
+func (s *session) setDeadline(t *tracked) {
 	switch {
 	case t.deferred:
-		return t.claimed.Add(s.d.cfg.DeferredTimeout)
-	case !registered && t.tried.IsZero():
-		return t.claimed.Add(s.d.cfg.UnknownAfter)
+		t.deadline = t.claimed.Add(s.d.cfg.DeferredTimeout)
 	case t.tried.IsZero():
-		return now.Add(time.Duration(policy.QueueTimeout + policy.Timeout))
+		// Nobody has the call. A registered function's own times count from its
+		// publication, which sets the deadline anew.
+		t.deadline = t.claimed.Add(s.d.cfg.UnknownAfter)
 	default:
-		return t.tried.Add(time.Duration(policy.QueueTimeout+policy.Timeout) + deadlineSlack)
+		t.deadline = t.tried.Add(time.Duration(t.policy.QueueTimeout+t.policy.Timeout) + deadlineSlack)
 	}
+	s.due.deadlines = earlier(s.due.deadlines, t.deadline)
 }
 
 func (s *session) published(due []*tracked, errs []error) {
@@ -167,6 +178,7 @@ func (s *session) published(due []*tracked, errs []error) {
 			t.busy = false
 			t.published = true
 			t.backoff = nil
+			s.due.deadlines = earlier(s.due.deadlines, t.tried.Add(s.d.cfg.DuplicateWindow/4))
 			if t.handover > 1 {
 				s.d.obs.Count(EventRepublished)
 			}
@@ -178,6 +190,8 @@ func (s *session) published(due []*tracked, errs []error) {
 		}
 	}
 	s.publishing = false
+	s.wantPublish(time.Now()) // for what came meanwhile
+	s.wantSubmit(time.Now())  // a result may have been faster than this answer
 	if len(failed) > 0 {
 		s.notPublished(failed, failure)
 	} else {
@@ -198,7 +212,9 @@ func (s *session) notPublished(due []*tracked, err error) {
 			t.backoff = delays(250*time.Millisecond, 10*time.Second)
 		}
 		t.publishAt = now.Add(t.backoff.NextBackOff())
+		s.wantPublish(t.publishAt)
 	}
+	s.wantSubmit(now)
 	if s.p.ctx.Err() == nil {
 		s.fault(troublePublish, err)
 	}
@@ -207,35 +223,51 @@ func (s *session) notPublished(due []*tracked, err error) {
 // stepDeadlines answers calls that nobody took or finished in time, and puts on
 // record what has been in the queue for long.
 func (s *session) stepDeadlines(_ context.Context, now time.Time) time.Time {
-	var next time.Time
+	if s.due.deadlines.IsZero() || now.Before(s.due.deadlines) {
+		return s.due.deadlines
+	}
+	s.due.deadlines = time.Time{}
+	again := func(at time.Time) { s.due.deadlines = earlier(s.due.deadlines, at) }
 	for _, t := range s.calls {
-		if !t.state.Open() || t.busy || !t.listed && !t.published {
-			continue
-		}
-		deadline := s.deadline(t, now)
-		if !now.Before(deadline) {
-			if !t.tried.IsZero() {
-				s.fail(t, call.ReasonDeadline, fmt.Sprintf(
-					"no outcome of %s arrived in time; it is unknown whether it took effect", t.Function))
-			} else {
-				s.fail(t, call.ReasonNoExecutor, fmt.Sprintf("no executor is available for %s", t.Function))
+		switch {
+		case !t.state.Open():
+		case t.busy:
+			again(now.Add(100 * time.Millisecond))
+		case !t.listed && !t.published:
+			again(now.Add(time.Second)) // the next GET tells
+		case !now.Before(t.deadline):
+			s.expire(t)
+		default:
+			again(t.deadline)
+			if t.published && t.state == call.Seen {
+				again(s.markQueued(t, now))
 			}
-			continue
-		}
-		next = earlier(next, deadline)
-		if t.published && t.state == call.Seen {
-			// Beyond the duplicate window a later owner could not find out by publishing
-			// again whether the call is in the queue (ADR 0005).
-			mark := t.tried.Add(s.d.cfg.DuplicateWindow / 4)
-			if now.Before(mark) {
-				next = earlier(next, mark)
-				continue
-			}
-			s.enter(t, call.Queued, "", now)
-			s.moves.add(results.Move{Key: t.Key, To: call.Queued, Attempt: t.attempt, Handover: t.handover}, nil, now)
 		}
 	}
-	return next
+	return s.due.deadlines
+}
+
+// expire answers a call whose time is over.
+func (s *session) expire(t *tracked) {
+	if t.tried.IsZero() {
+		s.fail(t, call.ReasonNoExecutor, fmt.Sprintf("no executor is available for %s", t.Function))
+		return
+	}
+	s.fail(t, call.ReasonDeadline, fmt.Sprintf(
+		"no outcome of %s arrived in time; it is unknown whether it took effect", t.Function))
+}
+
+// markQueued puts on record that a call is in the queue, and says when, if not yet:
+// beyond the duplicate window a later owner could not find out by publishing again
+// (ADR 0005).
+func (s *session) markQueued(t *tracked, now time.Time) time.Time {
+	mark := t.tried.Add(s.d.cfg.DuplicateWindow / 4)
+	if now.Before(mark) {
+		return mark
+	}
+	s.enter(t, call.Queued, "", now)
+	s.moves.add(results.Move{Key: t.Key, To: call.Queued, Attempt: t.attempt, Handover: t.handover}, nil, now)
+	return time.Time{}
 }
 
 // fail saves an error of the dispatcher's own as the call's result.

@@ -157,6 +157,7 @@ func (s *session) stillListed(t *tracked, c call.Call, start, now time.Time) {
 	t.missing = time.Time{}
 	if !t.listed && t.state.Open() {
 		t.Arguments, t.listed = c.Arguments, true
+		s.wantPublish(now)
 	}
 	switch {
 	case t.state == call.Submitted && start.After(t.accepted):
@@ -165,6 +166,7 @@ func (s *session) stillListed(t *tracked, c call.Call, start, now time.Time) {
 			s.d.obs.Count(EventResent)
 			t.resends++
 			t.resendNow = true
+			s.wantSubmit(now)
 			return
 		}
 		s.verifyLater(t, now)
@@ -253,7 +255,7 @@ func (s *session) claim(fresh []call.Call, now time.Time) {
 		t := &tracked{Call: c, listed: true, busy: true, claimed: now, attempt: 1, handover: 1}
 		s.calls[c.Key] = t
 		claims[i] = results.Claim{Key: c.Key, Function: c.Function, State: call.Seen}
-		if _, ok := s.d.functions.Function(c.Function); !ok {
+		if s.lookUp(t); !t.registered {
 			claims[i].State = call.Held
 		}
 	}
@@ -303,7 +305,9 @@ func (s *session) adopt(t *tracked, r results.Record, now time.Time) {
 	t.claimed = now.Add(-r.Age)
 	t.attempt, t.handover = max(r.Attempt, 1), max(r.Handover, 1)
 	t.state = r.State
+	s.lookUp(t)
 	switch r.State {
+	case call.Held:
 	case call.Seen:
 		// Published or not: a repeated publication is recognised for a while.
 		t.tried = now.Add(-r.Since)
@@ -311,9 +315,14 @@ func (s *session) adopt(t *tracked, r results.Record, now time.Time) {
 		t.tried, t.published = now.Add(-r.Since), true
 	case call.Succeeded, call.Failed, call.Submitted:
 		t.result, t.savedAt = r.Result, now
+		s.wantSubmit(now)
 		if r.State == call.Submitted {
 			t.accepted = now.Add(-r.Since)
 			s.verifyLater(t, now)
 		}
+	}
+	if t.state.Open() {
+		s.setDeadline(t)
+		s.wantPublish(now)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -29,7 +28,6 @@ type session struct {
 	inbox  []func()
 	closed bool
 	wake   chan struct{}
-	info   atomic.Pointer[SessionInfo]
 	tasks  sync.WaitGroup
 	// ctx ends with the session's goroutine.
 	ctx context.Context
@@ -51,7 +49,12 @@ type session struct {
 
 	publishing bool
 	completing int
+	due        dueTimes
 }
+
+// dueTimes are when the stages that go through all calls have to do so again. Zero
+// means that nothing waits for the stage.
+type dueTimes struct{ deadlines, publish, submit time.Time }
 
 // retrieval is the state of the session's GETs.
 type retrieval struct {
@@ -86,6 +89,12 @@ type tracked struct {
 	// releases are the acks of outcomes that gave the call back, due when the next
 	// hand-over is on record.
 	releases []func()
+
+	// registered and policy are those of the function at the last look.
+	registered bool
+	policy     call.Policy
+	// deadline is when the session stops waiting for an outcome.
+	deadline time.Time
 
 	// tried is when the current hand-over may first have been published.
 	tried     time.Time
@@ -122,7 +131,6 @@ func newSession(p *partition, id string) *session {
 	s.get.backoff = delays(500*time.Millisecond, 30*time.Second)
 	s.claims.backoff = delays(200*time.Millisecond, 5*time.Second)
 	s.moves.backoff = delays(200*time.Millisecond, 5*time.Second)
-	s.info.Store(&SessionInfo{ID: id, Partition: p.n})
 	return s
 }
 
@@ -185,7 +193,6 @@ func (s *session) run(ctx context.Context) {
 		}
 		s.apply()
 		next := s.step(ctx, time.Now())
-		s.describe()
 		if s.idle() && s.p.forget(s) {
 			return
 		}
@@ -317,7 +324,8 @@ func (s *session) recovered(trouble string) {
 	}
 }
 
-func (s *session) describe() {
+// describe is what operators see of the session.
+func (s *session) describe() SessionInfo {
 	info := SessionInfo{
 		ID: s.id, Partition: s.p.n, Watched: s.watched, Status: s.get.status,
 		Retrieved: s.get.at, Trouble: strings.Join(slices.Sorted(maps.Keys(s.troubles)), "; "),
@@ -330,17 +338,16 @@ func (s *session) describe() {
 			info.Saved++
 		}
 	}
-	s.info.Store(&info)
+	return info
 }
 
 // enter notes a step in a call's life.
 func (s *session) enter(t *tracked, to call.State, reason string, now time.Time) {
 	from := t.state
 	t.state = to
-	_, registered := s.d.functions.Function(t.Function)
 	age := now.Sub(t.claimed)
 	s.d.obs.Transition(Transition{
-		Key: t.Key, Function: t.Function, Registered: registered,
+		Key: t.Key, Function: t.Function, Registered: t.registered,
 		From: from, To: to, Reason: reason, Age: age,
 	})
 	s.log.Debug("call moved", "turn_id", t.Turn, "call_id", t.Key.Call, "function", t.Function,

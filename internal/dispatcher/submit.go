@@ -23,11 +23,12 @@ const (
 
 // stepSubmit sends one submission at a time.
 func (s *session) stepSubmit(_ context.Context, now time.Time) time.Time {
-	if s.out.running || s.p.ctx.Err() != nil {
-		return time.Time{}
+	if s.out.running || s.p.ctx.Err() != nil || s.due.submit.IsZero() || now.Before(s.due.submit) {
+		return s.due.submit
 	}
 	b, next := s.nextBatch(now)
 	s.out.flowing = false
+	s.due.submit = next
 	if b == nil {
 		return next
 	}
@@ -45,6 +46,7 @@ func (s *session) stepSubmit(_ context.Context, now time.Time) time.Time {
 		return func() {
 			s.out.running = false
 			s.out.flowing = true
+			s.wantSubmit(time.Now())
 			if err == nil {
 				s.accepted(b, time.Now())
 				return
