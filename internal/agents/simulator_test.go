@@ -111,7 +111,7 @@ func TestATurnAgainstTheSimulator(t *testing.T) {
 
 			calls := s.pending(t, id)
 			require.Len(t, calls, 2)
-			require.Equal(t, []byte(arguments), []byte(calls[0].Arguments)) //nolint:testifylint // the bytes count, not what they mean
+			require.Equal(t, []byte(arguments), []byte(calls[0].Arguments))
 			require.Equal(t, "f", calls[0].Function)
 			first := answerAll(id, "key_1", calls)
 			require.NoError(t, s.Submit(t.Context(), first))

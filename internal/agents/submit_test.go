@@ -70,7 +70,7 @@ func TestSubmitIsOneRequestForTheBatch(t *testing.T) {
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1","success":true,"output":"ok"},` +
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_2","success":false,"error":"customer 456 not found"},` +
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_3","success":true,"output":null}]}`
-	require.Equal(t, []byte(want), got.body) //nolint:testifylint // the bytes count, not what they mean
+	require.Equal(t, []byte(want), got.body)
 }
 
 func TestAnyTwoHundredIsAccepted(t *testing.T) {

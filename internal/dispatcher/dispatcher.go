@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,10 +72,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // Attach adds sessions to those that the installation watches. It returns once
 // the store has them; the owner of each starts within AttachPoll.
 func (d *Dispatcher) Attach(ctx context.Context, ids ...string) error {
-	for _, id := range ids {
-		if id == "" {
-			return errors.New("a session id is empty")
-		}
+	if slices.Contains(ids, "") {
+		return errors.New("a session id is empty")
 	}
 	if err := d.store.Attach(ctx, ids...); err != nil {
 		return err

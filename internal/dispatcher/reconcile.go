@@ -61,8 +61,7 @@ func class(err error) string {
 
 // refusal reads any error of the API; what is not a Refusal counts as busy.
 func refusal(err error) *call.Refusal {
-	var r *call.Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*call.Refusal](err); ok {
 		return r
 	}
 	return &call.Refusal{Class: call.RefusedBusy, Err: err}

@@ -312,7 +312,7 @@ const (
 func (s *session) fault(trouble string, err error) {
 	if !s.troubles[trouble] {
 		s.troubles[trouble] = true
-		s.log.Warn(trouble, "error", err)
+		s.log.Warn("in trouble", "trouble", trouble, "error", err)
 	}
 }
 
@@ -320,7 +320,7 @@ func (s *session) fault(trouble string, err error) {
 func (s *session) recovered(trouble string) {
 	if s.troubles[trouble] {
 		delete(s.troubles, trouble)
-		s.log.Info("recovered", "trouble", trouble)
+		s.log.Info("out of trouble", "trouble", trouble)
 	}
 }
 

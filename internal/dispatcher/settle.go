@@ -138,7 +138,7 @@ func (s *session) stored(moves []pendingMove, err error) {
 func (s *session) flushMoves(ctx context.Context) {
 	if moves := s.moves.take(); len(moves) > 0 {
 		if err := s.store(ctx, moves); err != nil {
-			s.log.Warn(troubleMove, "error", err)
+			s.log.Warn("in trouble", "trouble", troubleMove, "error", err)
 		}
 	}
 }

@@ -182,7 +182,7 @@ func TestOneRefusedResultDoesNotHoldUpTheOthers(t *testing.T) {
 				}
 			}
 			require.GreaterOrEqual(t, accepted, 19)
-			require.EqualValues(t, 20, accepted+replaced)
+			require.Equal(t, 20, accepted+replaced)
 			require.EqualValues(t, 20, runs.Load())
 			s.clean()
 		})

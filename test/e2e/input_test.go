@@ -174,11 +174,8 @@ func TestOutputsArriveAsMeant(t *testing.T) {
 
 func TestPayloadsAtTheLimits(t *testing.T) {
 	t.Parallel()
-	var sizes []int
 	const limit = 4 << 20
-	for _, n := range []int{1 << 20, limit - 8<<10, limit - 1<<10, limit, limit + 1<<10, 6 << 20, 9 << 20} {
-		sizes = append(sizes, n)
-	}
+	sizes := []int{1 << 20, limit - 8<<10, limit - 1<<10, limit, limit + 1<<10, 6 << 20, 9 << 20}
 	s := start(t, options{handlers: raw(t, "f", func(_ context.Context, c executor.Call) (any, error) {
 		var in struct{ N int }
 		if err := json.Unmarshal(c.Arguments, &in); err != nil {
