@@ -28,7 +28,10 @@ func (s *session) lookUp(t *tracked) call.Function {
 
 // stepPublish hands over the open calls that are due.
 func (s *session) stepPublish(_ context.Context, now time.Time) time.Time {
-	if s.publishing || s.due.publish.IsZero() || now.Before(s.due.publish) {
+	if s.publishing {
+		return time.Time{} // its answer asks again
+	}
+	if s.due.publish.IsZero() || now.Before(s.due.publish) {
 		return s.due.publish
 	}
 	s.due.publish = time.Time{}
@@ -61,6 +64,7 @@ func (s *session) stepPublish(_ context.Context, now time.Time) time.Time {
 	}
 	if len(due) > 0 {
 		s.publish(due, now)
+		return time.Time{}
 	}
 	return s.due.publish
 }

@@ -23,7 +23,10 @@ const (
 
 // stepSubmit sends one submission at a time.
 func (s *session) stepSubmit(_ context.Context, now time.Time) time.Time {
-	if s.out.running || s.p.ctx.Err() != nil || s.due.submit.IsZero() || now.Before(s.due.submit) {
+	if s.out.running || s.p.ctx.Err() != nil {
+		return time.Time{} // its answer asks again
+	}
+	if s.due.submit.IsZero() || now.Before(s.due.submit) {
 		return s.due.submit
 	}
 	b, next := s.nextBatch(now)

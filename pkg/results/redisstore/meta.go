@@ -40,26 +40,26 @@ var errMalformed = errors.New("a call's entry in Redis is malformed")
 
 // parseMeta reads an entry; now is the server's clock in milliseconds.
 func parseMeta(key call.Key, meta string, now int64) (results.Record, error) {
-	bad := fmt.Errorf("%w: %s", errMalformed, key)
+	bad := func() (results.Record, error) { return results.Record{}, fmt.Errorf("%w: %s", errMalformed, key) }
 	if meta == "" {
-		return results.Record{}, bad
+		return bad()
 	}
 	state, ok := states[meta[:1]]
 	parts := strings.SplitN(meta[1:], ".", 6)
 	if !ok || len(parts) != 6 {
-		return results.Record{}, bad
+		return bad()
 	}
 	var numbers [5]int64
 	for i := range numbers {
 		n, err := strconv.ParseInt(parts[i], 10, 64)
 		if err != nil {
-			return results.Record{}, bad
+			return bad()
 		}
 		numbers[i] = n
 	}
 	claimed, changed, length, rest := numbers[2], numbers[3], numbers[4], parts[5]
 	if length < 0 || length > int64(len(rest)) {
-		return results.Record{}, bad
+		return bad()
 	}
 	return results.Record{
 		Key:       key,
