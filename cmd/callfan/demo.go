@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -22,6 +24,7 @@ type demoCommand struct {
 	NATS        config.Address `name:"nats" help:"Use this NATS server instead of the embedded one." env:"CALLFAN_DEMO_NATS" placeholder:"URL"`
 	Redis       config.Address `name:"redis" help:"Keep results in this Redis instead of JetStream." env:"CALLFAN_DEMO_REDIS" placeholder:"URL"`
 	Profile     string         `help:"Whose behaviour the simulator imitates: openai or openagentcore." enum:"openai,openagentcore" default:"openai"`
+	Faults      string         `help:"File with a fault plan of the simulator, in JSON." placeholder:"FILE"`
 	Stall       time.Duration  `help:"Give up when nothing has happened for so long." default:"1m"`
 	JSON        bool           `name:"json" help:"Print one JSON object with the counts, and nothing else."`
 }
@@ -47,11 +50,19 @@ func (c *demoCommand) Run(env environment) error {
 	if c.Redis != "" {
 		options.Redis = &redisstore.Config{URL: c.Redis.Reveal()}
 	}
-	report, err := demo.Run(env.ctx, options)
-	if err != nil {
-		return err
+	if c.Faults != "" {
+		if err := readJSON(c.Faults, &options.Faults); err != nil {
+			return err
+		}
 	}
-	return report.Err()
+	if err := options.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	report, err := demo.Run(env.ctx, options)
+	if errors.Is(err, redisstore.ErrInvalidURL) {
+		return fmt.Errorf("%w: --redis: %w", errUsage, err)
+	}
+	return errors.Join(err, report.Err())
 }
 
 // quieter is the logging of the demo and its executor: beside a picture of the calls

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -79,11 +80,22 @@ func setSwitches(switches simulator.Switches, settings []string) (simulator.Swit
 		}
 		decoder := json.NewDecoder(strings.NewReader(fmt.Sprintf("{%q:%s}", name, value)))
 		decoder.DisallowUnknownFields()
+		if _, known := reflect.TypeFor[simulator.Switches]().FieldByName(name); !known {
+			return switches, fmt.Errorf("%w: --switch %q: no such switch; there are %s", errUsage, setting, switchNames())
+		}
 		if err := decoder.Decode(&switches); err != nil {
 			return switches, fmt.Errorf("%w: --switch %q: %w", errUsage, setting, err)
 		}
 	}
 	return switches, nil
+}
+
+func switchNames() string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[simulator.Switches]()) {
+		names = append(names, field.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func readJSON(path string, into any) error {

@@ -58,7 +58,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) validate() error {
+// Validate says what cannot be done as asked, in the words of the command line.
+func (o Options) Validate() error {
 	var errs []error
 	atLeast := func(name string, n, least int) {
 		if n < least {
@@ -69,6 +70,10 @@ func (o Options) validate() error {
 	atLeast("calls", o.Calls, 0)
 	atLeast("rounds", o.Rounds, 0)
 	atLeast("handler-ms", o.HandlerMS, 0)
+	atLeast("concurrency", o.Concurrency, 0)
+	if o.Stall < 0 {
+		errs = append(errs, fmt.Errorf("--stall is %v; use a positive duration", o.Stall))
+	}
 	if o.Sessions == 0 && (o.Calls > 0 || o.Rounds > 0 || o.HandlerMS > 0) {
 		errs = append(errs, errors.New("--calls, --rounds and --handler-ms belong to a load; say how large by --sessions"))
 	}

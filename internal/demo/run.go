@@ -7,12 +7,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/callfan/callfan/internal/agents"
@@ -33,13 +35,17 @@ const partitions = 8
 // answers and takes everything down. The error is about the demo itself; calls that
 // were lost or doubled are in the report (Report.Err).
 func Run(ctx context.Context, o Options) (report Report, err error) {
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return Report{}, err
 	}
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &stage{Options: o, prefix: "fn"}
+	if o.NATSURL != "" || o.Redis != nil {
+		// A prefix of its own keeps the demo apart from whatever else is there.
+		s.prefix = "demo-" + uuid.NewString()[:8]
+	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	for _, step := range []func(context.Context) error{s.openSimulator, s.openNATS, s.openDispatcher, s.openWorker} {
 		if err := step(ctx); err != nil {
@@ -68,8 +74,8 @@ func (s *stage) onClose(f func() error) { s.closes = append(s.closes, f) }
 // close takes the parts down in the reverse order.
 func (s *stage) close() error {
 	var errs []error
-	for i := len(s.closes) - 1; i >= 0; i-- {
-		errs = append(errs, s.closes[i]())
+	for _, closeIt := range slices.Backward(s.closes) {
+		errs = append(errs, closeIt())
 	}
 	return errors.Join(errs...)
 }
@@ -94,8 +100,6 @@ func (s *stage) openSimulator(context.Context) (err error) {
 func (s *stage) openNATS(context.Context) error {
 	if s.NATSURL != "" {
 		s.natsURL = s.NATSURL
-		// A prefix of its own keeps the demo apart from whatever else is there.
-		s.prefix = "demo-" + uuid.NewString()[:8]
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "callfan-demo-")
@@ -125,9 +129,9 @@ func (s *stage) openDispatcher(ctx context.Context) error {
 		Logger:     s.Logger,
 	}
 	if s.Redis != nil {
-		redis := *s.Redis
-		redis.Prefix = "fx:" + s.prefix
-		opts.Redis = &redis
+		own := *s.Redis
+		own.Prefix = s.prefix
+		opts.Redis = &own
 	}
 	d, err := app.New(opts)
 	if err != nil {
@@ -139,17 +143,13 @@ func (s *stage) openDispatcher(ctx context.Context) error {
 	go func() { ended <- d.Run(ctx) }()
 	s.onClose(func() error {
 		cancel()
-		err := <-ended
-		if s.NATSURL != "" {
-			err = errors.Join(err, s.removeStreams())
-		}
-		return err
+		return errors.Join(<-ended, s.leaveNothing())
 	})
 	select {
 	case <-d.Started():
 		return nil
 	case err := <-ended:
-		ended <- err
+		ended <- nil // told already
 		return fmt.Errorf("the dispatcher does not start: %w", err)
 	case <-time.After(s.Stall):
 		return fmt.Errorf("the dispatcher is not ready after %v: %w", s.Stall, d.Ready(ctx))
@@ -159,10 +159,36 @@ func (s *stage) openDispatcher(ctx context.Context) error {
 // bucket keeps the results when Redis does not.
 func (s *stage) bucket() string { return s.prefix + "-results" }
 
-// removeStreams leaves a real server as it was.
-func (s *stage) removeStreams() error {
+// leaveNothing leaves real servers as they were.
+func (s *stage) leaveNothing() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	if s.NATSURL != "" {
+		err = s.removeStreams(ctx)
+	}
+	if s.Redis != nil {
+		err = errors.Join(err, s.removeKeys(ctx))
+	}
+	return err
+}
+
+func (s *stage) removeKeys(ctx context.Context) error {
+	options, err := redis.ParseURL(s.Redis.URL)
+	if err != nil {
+		return nil // the store said so when it was opened
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	keys := client.Scan(ctx, 0, s.prefix+":*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := client.Unlink(ctx, keys.Val()).Err(); err != nil {
+			return fmt.Errorf("the demo's keys are not removed: %w", err)
+		}
+	}
+	return keys.Err()
+}
+
+func (s *stage) removeStreams(ctx context.Context) error {
 	conn, err := queue.Connect(ctx, queue.Config{URL: s.natsURL, Prefix: s.prefix, Logger: s.Logger})
 	if err != nil {
 		return err

@@ -25,6 +25,9 @@ type Worker struct {
 	Logger      *slog.Logger
 }
 
+// stopTimeout is short: who stops the demo does not want to wait for its handlers.
+const stopTimeout = 2 * time.Second
+
 // WorkerReport is what the worker prints at its end, as one line of JSON.
 type WorkerReport struct {
 	// Executed counts runs of handlers, Calls the calls that they were for.
@@ -39,6 +42,7 @@ func (w Worker) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		Queue:       queue.Config{URL: w.NATSURL, Prefix: w.Prefix},
 		Pool:        "demo",
 		Concurrency: w.Concurrency,
+		StopTimeout: stopTimeout,
 		Middleware:  []executor.Middleware{counted.count},
 		Logger:      w.Logger,
 	})
@@ -69,7 +73,7 @@ type workerProcess struct {
 }
 
 // startWorker runs command, this program's hidden worker command.
-func startWorker(command []string, env []string) (*workerProcess, error) {
+func startWorker(command, env []string) (*workerProcess, error) {
 	if len(command) == 0 {
 		return nil, errors.New("demo: no worker command")
 	}
