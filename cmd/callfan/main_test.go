@@ -1,0 +1,93 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/internal/programtest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	programtest.Remove()
+	os.Exit(code)
+}
+
+// command is callfan with these arguments.
+func command(t *testing.T, args ...string) programtest.Command {
+	t.Helper()
+	return programtest.Command{Path: programtest.Build(t, "cmd/callfan"), Args: args}
+}
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"":                                      `expected one of "demo", "dev", "simulate", "ask", "sessions"`,
+		"nonsense":                              "unexpected argument nonsense",
+		"demo --sesions 3":                      `unknown flag --sesions, did you mean "--sessions"?`,
+		"demo --sessions many":                  "--sessions",
+		"demo --sessions=-1":                    "--sessions: must not be negative",
+		"demo --calls 3":                        "say how large by --sessions",
+		"demo --profile other":                  `must be one of "openai","openagentcore"`,
+		"demo --redis nonsense":                 "want redis://",
+		"demo --faults missing.json":            "missing.json",
+		"demo --json extra":                     "unexpected argument extra",
+		"simulate --switch BatchAtomic":         "use NAME=VALUE",
+		"simulate --switch Nonsense=1":          "there are CreateStatus, EventsStatus",
+		"simulate --switch BatchAtomic=maybe":   "BatchAtomic",
+		"simulate --switch CreateStatus=999":    "CreateStatus",
+		"simulate --faults missing.json":        "missing.json",
+		"ask":                                   `expected "<text>"`,
+		"sessions":                              `expected one of "watch", "unwatch", "list"`,
+		"sessions watch":                        `expected "<id> ..."`,
+		"dev --linger=-1s":                      "linger",
+		"dev --log-format xml":                  "log-format",
+		"sessions list --admin-token-file gone": "--admin-token-file: there is no such file",
+		"--config gone.yaml demo":               "gone.yaml",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			code, p := programtest.Run(t, command(t, strings.Fields(line)...))
+			require.Equal(t, exitInvalid, code, p.Stderr)
+			require.Empty(t, p.Stdout.String())
+			first, rest, _ := strings.Cut(p.Stderr.String(), "\n")
+			require.True(t, strings.HasPrefix(first, "callfan: "), first)
+			require.Contains(t, first, want)
+			if rest != "" {
+				require.Equal(t, "\nRun callfan --help to see the commands, callfan COMMAND --help for one of them.\n", rest)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]string{
+		"":                 {"demo", "dev", "simulate", "ask", "sessions", "--config", "--log-level"},
+		"demo":             {"--sessions", "--calls", "--rounds", "--handler-ms", "--nats", "--redis", "--faults", "--stall", "--json"},
+		"dev":              {"--dir", "--nats-listen", "--simulate-listen", "--openai-api-key-file", "--listen", "CALLFAN_DEV_DIR"},
+		"simulate":         {"--listen", "--profile", "--switch", "--faults", "--fixtures"},
+		"ask":              {"--model", "--dispatcher", "--openai-base-url"},
+		"sessions":         {"watch", "unwatch", "list", "--dispatcher"},
+		"sessions watch":   {"<id>"},
+		"sessions unwatch": {"<id>"},
+		"sessions list":    {"--json"},
+	} {
+		t.Run("callfan "+line, func(t *testing.T) {
+			t.Parallel()
+			code, p := programtest.Run(t, command(t, append(strings.Fields(line), "--help")...))
+			require.Equal(t, exitOK, code)
+			require.Empty(t, p.Stderr.String())
+			for _, text := range want {
+				require.Contains(t, p.Stdout.String(), text)
+			}
+			require.NotContains(t, p.Stdout.String(), "demo-worker", "the hidden command")
+		})
+	}
+	code, p := programtest.Run(t, command(t, "--version"))
+	require.Equal(t, exitOK, code)
+	require.NotEmpty(t, strings.TrimSpace(p.Stdout.String()))
+}
