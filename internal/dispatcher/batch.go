@@ -23,8 +23,8 @@ type submission struct {
 	backoff   *backoff.ExponentialBackOff
 	// races counts the tries that were answered with an unknown call.
 	races int
-	// refusedAt is when the last of them was answered.
-	refusedAt time.Time
+	// refusedAs is the number of the last of these answers.
+	refusedAs int
 }
 
 // posting is the state of the session's submissions.

@@ -40,13 +40,14 @@ func (s *session) stepRetrieve(ctx context.Context, now time.Time) time.Time {
 	}
 	s.get.due = time.Time{}
 	s.get.running = true
+	number := s.event()
 	s.async(func() func() {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		start := time.Now()
 		got, err := s.d.api.Session(ctx, s.id)
 		s.d.obs.Request("session", class(err), time.Since(start))
-		return func() { s.retrieved(start, got, err) }
+		return func() { s.retrieved(number, got, err) }
 	})
 	return time.Time{}
 }
@@ -67,7 +68,7 @@ func refusal(err error) *call.Refusal {
 	return &call.Refusal{Class: call.RefusedBusy, Err: err}
 }
 
-func (s *session) retrieved(start time.Time, got call.Session, err error) {
+func (s *session) retrieved(number int, got call.Session, err error) {
 	now := time.Now()
 	s.get.running = false
 	s.get.at = now
@@ -90,12 +91,11 @@ func (s *session) retrieved(start time.Time, got call.Session, err error) {
 	s.get.backoff.Reset()
 	s.get.status = got.Status
 	s.recovered(troubleRetrieve)
-	s.compare(start, now, got)
+	s.compare(number, now, got)
 }
 
-// compare brings what is tracked in line with what a GET that started at start
-// showed.
-func (s *session) compare(start, now time.Time, got call.Session) {
+// compare brings what is tracked in line with what the GET of that number showed.
+func (s *session) compare(number int, now time.Time, got call.Session) {
 	for range got.Others {
 		s.d.obs.Count(EventOtherAction)
 	}
@@ -109,15 +109,15 @@ func (s *session) compare(start, now time.Time, got call.Session) {
 		t := s.calls[c.Key]
 		switch {
 		case t != nil:
-			s.stillListed(t, c, start, now)
+			s.stillListed(t, c, number, now)
 		case s.watched:
 			fresh = append(fresh, c)
 		}
 	}
-	s.dropUnlisted(start, listed)
+	s.dropUnlisted(number, listed)
 	for key, t := range s.calls {
 		if !listed[key] {
-			s.notListed(t, start, now)
+			s.notListed(t, number, now)
 		}
 	}
 	for key, dv := range s.orphans {
@@ -136,9 +136,9 @@ func (s *session) compare(start, now time.Time, got call.Session) {
 
 // dropUnlisted breaks a batch up that waits to be repeated because one of its calls
 // was unknown to the API, when a look at the session shows which one is not pending.
-func (s *session) dropUnlisted(start time.Time, listed map[call.Key]bool) {
+func (s *session) dropUnlisted(number int, listed map[call.Key]bool) {
 	b := s.out.again
-	if b == nil || b.races == 0 || !start.After(b.refusedAt) {
+	if b == nil || b.races == 0 || number < b.refusedAs {
 		return
 	}
 	for _, t := range b.calls {
@@ -152,14 +152,14 @@ func (s *session) dropUnlisted(start time.Time, listed map[call.Key]bool) {
 	}
 }
 
-func (s *session) stillListed(t *tracked, c call.Call, start, now time.Time) {
+func (s *session) stillListed(t *tracked, c call.Call, number int, now time.Time) {
 	t.missing = time.Time{}
 	if !t.listed && t.state.Open() {
 		t.Arguments, t.listed = c.Arguments, true
 		s.wantPublish(now)
 	}
 	switch {
-	case t.state == call.Submitted && start.After(t.accepted):
+	case t.state == call.Submitted && number > t.acceptedAs:
 		wait := s.d.cfg.Resend << min(t.resends, 6)
 		if now.Sub(t.accepted) >= wait && !t.inBatch && t.result != nil {
 			s.d.obs.Count(EventResent)
@@ -183,13 +183,13 @@ func (s *session) verifyLater(t *tracked, now time.Time) {
 	s.wantGet(now.Add(min(max(waited, 100*time.Millisecond), 5*time.Second)))
 }
 
-func (s *session) notListed(t *tracked, start, now time.Time) {
+func (s *session) notListed(t *tracked, number int, now time.Time) {
 	switch {
 	case t.busy || t.inBatch:
 	case t.state.Final():
 		delete(s.calls, t.Key)
 	case t.state == call.Submitted:
-		if start.After(t.accepted) {
+		if number > t.acceptedAs {
 			s.finish(t, call.Settled, "", now)
 		}
 	case t.unknown:

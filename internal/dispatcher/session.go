@@ -50,6 +50,9 @@ type session struct {
 	publishing bool
 	completing int
 	due        dueTimes
+	// events counts what the API said, and orders it against GETs where clocks are
+	// too coarse to.
+	events int
 }
 
 // dueTimes are when the stages that go through all calls have to do so again. Zero
@@ -109,14 +112,16 @@ type tracked struct {
 	savedAt    time.Time
 	acks       []func()
 
-	inBatch   bool
-	alone     bool
-	retryAt   time.Time
-	refusals  int
-	unknown   bool
-	accepted  time.Time
-	resends   int
-	resendNow bool
+	inBatch  bool
+	alone    bool
+	retryAt  time.Time
+	refusals int
+	unknown  bool
+	accepted time.Time
+	// acceptedAs is the number of that event.
+	acceptedAs int
+	resends    int
+	resendNow  bool
 }
 
 func newSession(p *partition, id string) *session {
@@ -164,6 +169,13 @@ func (s *session) nudge(trigger string) {
 		s.log.Debug("nudged", "trigger", trigger)
 		s.wantGet(time.Now())
 	})
+}
+
+// event numbers something that the API said. A GET with a larger number was asked
+// after it.
+func (s *session) event() int {
+	s.events++
+	return s.events
 }
 
 // async runs f beside the session's goroutine and then, in it, what f returns.

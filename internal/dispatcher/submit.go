@@ -64,9 +64,10 @@ func (s *session) stepSubmit(_ context.Context, now time.Time) time.Time {
 func (s *session) accepted(b *submission, now time.Time) {
 	s.recovered(troubleSubmit)
 	s.d.obs.Batch(len(b.calls), b.bytes)
+	number := s.event()
 	for _, t := range b.calls {
 		t.inBatch, t.alone, t.resendNow = false, false, false
-		t.accepted, t.refusals, t.retryAt = now, 0, time.Time{}
+		t.accepted, t.acceptedAs, t.refusals, t.retryAt = now, number, 0, time.Time{}
 		if t.state == call.Submitted {
 			continue
 		}
@@ -145,7 +146,7 @@ func (s *session) bisect(b *submission, now time.Time) {
 // refusedUnknown follows the race schedule, then isolates the call. A look at the
 // session tells meanwhile which calls are not pending any more.
 func (s *session) refusedUnknown(b *submission, named *tracked, now time.Time) {
-	b.refusedAt = now
+	b.refusedAs = s.event()
 	s.wantGet(now)
 	if b.races < len(raceSchedule) {
 		b.races++

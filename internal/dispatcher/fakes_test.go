@@ -1,0 +1,268 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/results"
+)
+
+// The fakes below live in virtual time (testing/synctest), where no server can.
+
+// memory is a results store without a server.
+type memory struct {
+	mu       sync.Mutex
+	records  map[call.Key]*results.Record
+	attached []string
+}
+
+func newMemory(sessions ...string) *memory {
+	return &memory{records: map[call.Key]*results.Record{}, attached: sessions}
+}
+
+func (m *memory) view(r *results.Record) results.Record {
+	out := *r
+	out.Age = time.Since(r.ClaimedAt)
+	return out
+}
+
+func (m *memory) Claim(_ context.Context, _ uint64, claims []results.Claim) ([]results.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []results.Record
+	for _, c := range claims {
+		r := m.records[c.Key]
+		if r == nil {
+			r = &results.Record{Key: c.Key, Function: c.Function, State: c.State, ClaimedAt: time.Now()}
+			m.records[c.Key] = r
+		}
+		out = append(out, m.view(r))
+	}
+	return out, nil
+}
+
+func (m *memory) Complete(_ context.Context, _ []uint64, completions []results.Completion) ([]results.Completed, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []results.Completed
+	for _, c := range completions {
+		r := m.records[c.Key]
+		switch {
+		case r == nil && !c.Adopt:
+			out = append(out, results.Completed{Verdict: results.Unknown})
+			continue
+		case r == nil:
+			r = &results.Record{Key: c.Key, Function: c.Function, ClaimedAt: time.Now()}
+			m.records[c.Key] = r
+		}
+		switch {
+		case r.OutcomeID == c.OutcomeID:
+			out = append(out, results.Completed{Verdict: results.Saved, Record: m.view(r)})
+		case r.Result != nil || r.State.Final():
+			out = append(out, results.Completed{Verdict: results.Superseded, Record: m.view(r)})
+		default:
+			result := c.Result
+			r.Result, r.OutcomeID, r.State = &result, c.OutcomeID, call.Failed
+			if result.Success {
+				r.State = call.Succeeded
+			}
+			out = append(out, results.Completed{Verdict: results.Saved, Record: m.view(r)})
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) Move(_ context.Context, _ uint64, moves []results.Move) ([]results.Moved, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []results.Moved
+	for _, mv := range moves {
+		r := m.records[mv.Key]
+		if r == nil {
+			out = append(out, results.Moved{})
+			continue
+		}
+		done := r.State == mv.To || slices.Contains(mv.To.From(), r.State)
+		if done {
+			r.State = mv.To
+			if mv.Attempt != 0 {
+				r.Attempt, r.Handover = mv.Attempt, mv.Handover
+			}
+		}
+		out = append(out, results.Moved{Done: done, State: r.State})
+	}
+	return out, nil
+}
+
+func (m *memory) Get(_ context.Context, keys []call.Key) ([]results.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]results.Record, len(keys))
+	for i, k := range keys {
+		if r := m.records[k]; r != nil {
+			out[i] = m.view(r)
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) Session(_ context.Context, session string) ([]results.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []results.Record
+	for k, r := range m.records {
+		if k.Session == session {
+			out = append(out, m.view(r))
+		}
+	}
+	return out, nil
+}
+
+func (m *memory) state(k call.Key) call.State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.records[k]; r != nil {
+		return r.State
+	}
+	return call.Absent
+}
+
+func (m *memory) Attach(context.Context, ...string) error { return nil }
+func (m *memory) Detach(context.Context, ...string) error { return nil }
+func (m *memory) Attached(context.Context, int, string) ([]string, string, error) {
+	return m.attached, "1", nil
+}
+
+func (m *memory) Join(_ context.Context, member string, _ time.Duration) ([]string, error) {
+	return []string{member}, nil
+}
+func (m *memory) Leave(context.Context, string) error { return nil }
+func (m *memory) Acquire(_ context.Context, _ string, partitions []int, ttl time.Duration) ([]results.Lease, error) {
+	var out []results.Lease
+	for _, p := range partitions {
+		out = append(out, results.Lease{Partition: p, Fence: 1, Left: ttl})
+	}
+	return out, nil
+}
+func (m *memory) Release(context.Context, string, []int) error { return nil }
+func (m *memory) Ping(context.Context) error                   { return nil }
+func (m *memory) Close() error                                 { return nil }
+
+// fakeAPI lists calls until they are answered.
+type fakeAPI struct {
+	mu      sync.Mutex
+	calls   []call.Call
+	gets    int
+	batches []call.Batch
+	// submit decides about a submission; nil accepts it and applies it.
+	submit func(ctx context.Context, b call.Batch) error
+}
+
+func (a *fakeAPI) Session(_ context.Context, id string) (call.Session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gets++
+	return call.Session{ID: id, Status: "requires_action", Calls: slices.Clone(a.calls)}, nil
+}
+
+func (a *fakeAPI) Submit(ctx context.Context, b call.Batch) error {
+	a.mu.Lock()
+	a.batches = append(a.batches, b)
+	submit := a.submit
+	a.mu.Unlock()
+	if submit != nil {
+		if err := submit(ctx, b); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, answer := range b.Answers {
+		a.calls = slices.DeleteFunc(a.calls, func(c call.Call) bool { return c.Key == answer.Key })
+	}
+	return nil
+}
+
+func (a *fakeAPI) seen() (gets int, batches []call.Batch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gets, slices.Clone(a.batches)
+}
+
+// fakeQueue hands published calls to run, whose outcomes come back at once.
+type fakeQueue struct {
+	mu        sync.Mutex
+	published []call.Dispatch
+	outcomes  chan []call.Delivered
+	// run makes the outcome of a dispatch; nil answers nothing.
+	run func(call.Dispatch) (call.Outcome, bool)
+	// fail makes publications fail.
+	fail error
+	acks int
+}
+
+func newFakeQueue(run func(call.Dispatch) (call.Outcome, bool)) *fakeQueue {
+	return &fakeQueue{run: run, outcomes: make(chan []call.Delivered, 1000)}
+}
+
+func (q *fakeQueue) Publish(_ context.Context, ds []call.Dispatch) []error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	errs := make([]error, len(ds))
+	for i, d := range ds {
+		if q.fail != nil {
+			errs[i] = q.fail
+			continue
+		}
+		q.published = append(q.published, d)
+		if q.run == nil {
+			continue
+		}
+		if o, ok := q.run(d); ok {
+			o.Key, o.Nonce = d.Key, d.Nonce
+			q.deliver(d, o)
+		}
+	}
+	return errs
+}
+
+// deliver has an outcome arrive.
+func (q *fakeQueue) deliver(d call.Dispatch, o call.Outcome) {
+	q.outcomes <- []call.Delivered{{
+		Outcome: o, Token: call.Token(d.Function), ID: o.MessageID(d.Handover), Deliveries: 1,
+		Ack: func() { q.mu.Lock(); q.acks++; q.mu.Unlock() },
+	}}
+}
+
+func (q *fakeQueue) Consume(ctx context.Context, _ int, handle func([]call.Delivered)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case batch := <-q.outcomes:
+			handle(batch)
+		}
+	}
+}
+
+func (q *fakeQueue) Cancel(context.Context, call.Key, string, string) error { return nil }
+func (q *fakeQueue) Bury(context.Context, call.DeadLetter) error            { return nil }
+func (q *fakeQueue) TooLarge(err error) bool                                { return errors.Is(err, errTooLarge) }
+
+var errTooLarge = errors.New("too large")
+
+func (q *fakeQueue) dispatches() []call.Dispatch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.published)
+}
+
+// knows is a registry of functions that does not change.
+type knows map[string]call.Function
+
+func (k knows) Function(name string) (call.Function, bool) { f, ok := k[name]; return f, ok }
+func (k knows) Changed() <-chan struct{}                   { return make(chan struct{}) }

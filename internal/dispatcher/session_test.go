@@ -1,0 +1,309 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// bench is a dispatcher of one session in virtual time.
+type bench struct {
+	api   *fakeAPI
+	queue *fakeQueue
+	store *memory
+	d     *Dispatcher
+}
+
+func listedCalls(n int) []call.Call {
+	var out []call.Call
+	for i := range n {
+		out = append(out, call.Call{
+			Key: call.Key{Session: "s", Turn: "t", Call: fmt.Sprint("c", i)}, Function: "f", Arguments: []byte(`{}`),
+		})
+	}
+	return out
+}
+
+// run runs f beside a dispatcher and stops it.
+func (b *bench) run(t *testing.T, cfg Config, f func()) {
+	cfg.Name, cfg.Secret, cfg.Partitions = "one", []byte("0123456789abcdef"), 1
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	var err error
+	b.d, err = New(cfg, Parts{API: b.api, Queue: b.queue, Store: b.store, Functions: knows{"f": {Name: "f"}}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = b.d.Run(ctx) }()
+	f()
+	cancel()
+	<-done
+}
+
+func succeed(call.Dispatch) (call.Outcome, bool) {
+	return call.Outcome{Kind: call.Success, Output: []byte(`"ok"`)}, true
+}
+
+// wait lets d of virtual time pass, after which everything has come to rest. A
+// goroutine that spins would never let it.
+func wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestSessionAtRestSleeps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.run(t, Config{}, func() {
+			wait(10 * time.Minute)
+			gets, _ := b.api.seen()
+			require.InDelta(t, 11, gets, 4, "one look at the start, and one a minute")
+		})
+	})
+}
+
+func TestSessionSleepsWhileASubmissionIsUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		b := &bench{api: &fakeAPI{calls: listedCalls(3)}, queue: newFakeQueue(succeed), store: newMemory("s")}
+		b.api.submit = func(context.Context, call.Batch) error { <-answer; return nil }
+		b.run(t, Config{}, func() {
+			wait(20 * time.Second)
+			_, batches := b.api.seen()
+			require.Len(t, batches, 1)
+			require.Len(t, batches[0].Answers, 3, "the turn is complete: one submission")
+			close(answer)
+			wait(time.Second)
+			for _, c := range listedCalls(3) {
+				require.Equal(t, call.Settled, b.store.state(c.Key))
+			}
+			require.Equal(t, 3, b.queue.acks)
+		})
+	})
+}
+
+func TestResultsWaitForOthersOfTheirTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(4)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.run(t, Config{Linger: 100 * time.Millisecond}, func() {
+			wait(time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 4)
+			finish := func(i int) {
+				o, _ := succeed(ds[i])
+				o.Key, o.Nonce = ds[i].Key, ds[i].Nonce
+				b.queue.deliver(ds[i], o)
+			}
+			finish(0)
+			wait(50 * time.Millisecond)
+			finish(1)
+			_, batches := b.api.seen()
+			require.Empty(t, batches)
+			wait(60 * time.Millisecond)
+			_, batches = b.api.seen()
+			require.Len(t, batches, 1, "the first result has waited long enough")
+			require.Len(t, batches[0].Answers, 2)
+			finish(2)
+			finish(3)
+			wait(5 * time.Millisecond)
+			_, batches = b.api.seen()
+			require.Len(t, batches, 2, "the last outstanding result is not kept waiting")
+			require.Len(t, batches[1].Answers, 2)
+		})
+	})
+}
+
+func TestNoExecutorIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := listedCalls(1)
+		calls[0].Function = "nobody"
+		b := &bench{api: &fakeAPI{calls: calls}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.run(t, Config{UnknownAfter: 30 * time.Second}, func() {
+			wait(29 * time.Second)
+			_, batches := b.api.seen()
+			require.Empty(t, batches)
+			wait(2 * time.Second)
+			_, batches = b.api.seen()
+			require.Len(t, batches, 1)
+			require.Equal(t, "no executor is available for nobody", batches[0].Answers[0].Result.Error)
+		})
+	})
+}
+
+func TestSilenceIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.run(t, Config{}, func() {
+			wait(time.Minute)
+			require.Equal(t, call.Queued, b.store.state(listedCalls(1)[0].Key), "what is out for long is on record as such")
+			wait(30 * time.Second)
+			_, batches := b.api.seen()
+			require.Empty(t, batches)
+			wait(10 * time.Second)
+			_, batches = b.api.seen()
+			require.Len(t, batches, 1, "queue timeout, handler timeout and the way back have passed")
+			require.Contains(t, batches[0].Answers[0].Result.Error, "it is unknown whether it took effect")
+		})
+	})
+}
+
+func TestPublicationIsRepeatedAndThenUncertain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.queue.fail = errors.New("no answer")
+		b.run(t, Config{DuplicateWindow: time.Minute}, func() {
+			wait(30 * time.Second)
+			b.queue.mu.Lock()
+			b.queue.fail = nil
+			b.queue.mu.Unlock()
+			wait(20 * time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1)
+			require.Equal(t, 1, ds[0].Handover, "within the duplicate window it is the same hand-over")
+			require.False(t, ds[0].Uncertain)
+		})
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.queue.fail = errors.New("no answer")
+		b.run(t, Config{DuplicateWindow: 30 * time.Second}, func() {
+			wait(45 * time.Second)
+			b.queue.mu.Lock()
+			b.queue.fail = nil
+			b.queue.mu.Unlock()
+			wait(20 * time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1)
+			require.Equal(t, 2, ds[0].Handover)
+			require.True(t, ds[0].Uncertain, "an earlier try may have been stored, and nobody would recognise this one")
+		})
+	})
+}
+
+func TestReleasedCallIsHandedOverAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, store: newMemory("s")}
+		b.queue = newFakeQueue(func(d call.Dispatch) (call.Outcome, bool) {
+			if d.Handover < 3 {
+				return call.Outcome{Kind: call.Released}, true
+			}
+			return succeed(d)
+		})
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 3)
+			require.Equal(t, ds[0].Nonce, ds[2].Nonce, "it is the same attempt")
+			require.False(t, ds[2].Uncertain, "it was never started")
+			// A release that comes once more belongs to a hand-over that is over.
+			b.queue.deliver(ds[0], call.Outcome{Key: ds[0].Key, Nonce: ds[0].Nonce, Kind: call.Released})
+			wait(time.Second)
+			require.Len(t, b.queue.dispatches(), 3)
+			require.Equal(t, call.Settled, b.store.state(ds[0].Key))
+			require.Equal(t, 4, b.queue.acks)
+		})
+	})
+}
+
+func TestTooLargeCallIsAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.queue.fail = errTooLarge
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			_, batches := b.api.seen()
+			require.Len(t, batches, 1)
+			require.Equal(t, call.ReasonTooLarge, batches[0].Answers[0].Result.Reason)
+		})
+	})
+}
+
+func TestVanishedCallIsCancelledAfterASecondLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			key := listedCalls(1)[0].Key
+			b.api.mu.Lock()
+			b.api.calls = nil
+			b.api.mu.Unlock()
+			b.d.Nudge("s", "test")
+			wait(100 * time.Millisecond)
+			require.Equal(t, call.Seen, b.store.state(key), "one look may be stale")
+			wait(time.Second)
+			require.Equal(t, call.Cancelled, b.store.state(key))
+			// Its outcome is late: let go, not sent.
+			ds := b.queue.dispatches()
+			o, _ := succeed(ds[0])
+			o.Key, o.Nonce = ds[0].Key, ds[0].Nonce
+			b.queue.deliver(ds[0], o)
+			wait(time.Second)
+			_, batches := b.api.seen()
+			require.Empty(t, batches)
+			require.Equal(t, 1, b.queue.acks)
+		})
+	})
+}
+
+func TestRefusedKeyIsRetriedWithoutLoss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(2)}, queue: newFakeQueue(succeed), store: newMemory("s")}
+		var refuse atomic.Bool
+		refuse.Store(true)
+		b.api.submit = func(context.Context, call.Batch) error {
+			if refuse.Load() {
+				return &call.Refusal{Class: call.RefusedAuth, Status: 401, Err: errors.New("no")}
+			}
+			return nil
+		}
+		b.run(t, Config{}, func() {
+			wait(2 * time.Minute)
+			_, batches := b.api.seen()
+			require.InDelta(t, 5, len(batches), 1, "every half minute")
+			require.Equal(t, batches[0].IdempotencyKey, batches[1].IdempotencyKey)
+			require.Equal(t, "results cannot be submitted", b.d.Sessions()[0].Trouble)
+			refuse.Store(false)
+			wait(time.Minute)
+			require.Equal(t, call.Settled, b.store.state(listedCalls(1)[0].Key))
+			require.Empty(t, b.d.Sessions()[0].Trouble)
+		})
+	})
+}
+
+func TestConflictIsFinalOnceTheCallIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(succeed), store: newMemory("s")}
+		b.api.submit = func(context.Context, call.Batch) error {
+			b.api.mu.Lock()
+			b.api.calls = nil // somebody else answered it
+			b.api.mu.Unlock()
+			return &call.Refusal{Class: call.RefusedConflict, Status: 409, Err: errors.New("has a different result")}
+		}
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			require.Equal(t, call.Obsolete, b.store.state(listedCalls(1)[0].Key))
+			_, batches := b.api.seen()
+			require.Len(t, batches, 1)
+			require.Equal(t, 1, b.queue.acks)
+		})
+	})
+}
