@@ -181,7 +181,7 @@ func TestPublicationIsRepeatedAndThenUncertain(t *testing.T) {
 		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
 		b.queue.fail = errors.New("no answer")
 		b.run(t, Config{DuplicateWindow: 30 * time.Second}, func() {
-			wait(45 * time.Second)
+			wait(37 * time.Second)
 			b.queue.mu.Lock()
 			b.queue.fail = nil
 			b.queue.mu.Unlock()
