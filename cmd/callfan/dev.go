@@ -98,7 +98,7 @@ func (c *devCommand) dispatcher(nats *embedded.Server, simulated bool, env envir
 	if err != nil {
 		return nil, err
 	}
-	opts.Name, opts.Version = "dev", version()
+	opts.Name, opts.Version = "dev", config.BuildVersion()
 	opts.Queue = queue.Config{InProcess: nats, Partitions: devPartitions}
 	opts.Logger = env.logging.Logger(env.stderr)
 	if simulated {

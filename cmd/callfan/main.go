@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/callfan/callfan/internal/config"
@@ -52,7 +51,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var settings commands
-	program := config.Program{Name: "callfan", Description: description, Version: version(), Stdout: stdout}
+	program := config.Program{Name: "callfan", Description: description, Version: config.BuildVersion(), Stdout: stdout}
 	parsed, err := config.Parse(program, &settings, args)
 	if errors.Is(err, config.ErrDone) {
 		return exitOK
@@ -79,11 +78,3 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // errUsage marks errors about what was asked for.
 var errUsage = errors.New("invalid use")
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
-}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/callfan/callfan/internal/app"
@@ -31,7 +30,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
 	var settings config.Dispatcher
-	program := config.Program{Name: "dispatcher", Description: description, Version: version(), Stdout: stdout}
+	program := config.Program{Name: "dispatcher", Description: description, Version: config.BuildVersion(), Stdout: stdout}
 	_, err := config.Parse(program, &settings, args)
 	if errors.Is(err, config.ErrDone) {
 		return exitOK
@@ -43,7 +42,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return invalid(stderr, err)
 	}
-	options.Version = version()
+	options.Version = config.BuildVersion()
 	options.Logger = settings.Logger(stderr)
 	d, err := app.New(options)
 	if err != nil {
@@ -69,12 +68,4 @@ func run(args []string, stdout, stderr io.Writer) int {
 func invalid(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "dispatcher: %v\n\nRun dispatcher --help to see every setting.\n", err)
 	return exitInvalid
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
 }

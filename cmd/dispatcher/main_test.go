@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/callfan/callfan/internal/config"
 	"github.com/callfan/callfan/internal/testservers"
 )
 
@@ -25,7 +26,7 @@ func TestExitCodes(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"version":       {[]string{"--version"}, 0, version() + "\n", ""},
+		"version":       {[]string{"--version"}, 0, config.BuildVersion() + "\n", ""},
 		"help":          {[]string{"--help"}, 0, "--openai-api-key-file", ""},
 		"unknown flag":  {[]string{"--lingr=1s"}, 2, "", `dispatcher: unknown flag --lingr, did you mean "--linger"?`},
 		"no API":        {nil, 2, "", "dispatcher: no API key: set OPENAI_API_KEY"},

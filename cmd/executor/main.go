@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/callfan/callfan/internal/config"
@@ -32,7 +31,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
 	var settings executorapp.Settings
-	program := config.Program{Name: "executor", Description: description, Version: version(), Stdout: stdout}
+	program := config.Program{Name: "executor", Description: description, Version: config.BuildVersion(), Stdout: stdout}
 	_, err := config.Parse(program, &settings, args)
 	if errors.Is(err, config.ErrDone) {
 		return exitOK
@@ -41,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return invalid(stderr, err)
 	}
 	log := settings.Logger(stderr)
-	app, err := executorapp.New(settings, version(), log)
+	app, err := executorapp.New(settings, config.BuildVersion(), log)
 	if err != nil {
 		return invalid(stderr, err)
 	}
@@ -64,12 +63,4 @@ func run(args []string, stdout, stderr io.Writer) int {
 func invalid(stderr io.Writer, err error) int {
 	fmt.Fprintf(stderr, "executor: %v\n\nRun executor --help to see every setting.\n", err)
 	return exitInvalid
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/callfan/callfan/internal/spelling"
 )
 
 // checkKeys refuses keys that are no flag of the program. flags are those of the
@@ -35,7 +37,7 @@ func checkKeys(entries map[string]entry, flags []*kong.Flag, all [][]*kong.Flag)
 			continue
 		}
 		text := fmt.Sprintf("%s: unknown key %q", e.at, e.key)
-		if near := nearest(e.key, slices.Sorted(maps.Keys(known))); near != "" {
+		if near := spelling.Nearest(e.key, slices.Sorted(maps.Keys(known))); near != "" {
 			text += fmt.Sprintf("; did you mean %q?", near)
 		}
 		errs = append(errs, errors.New(text))
@@ -50,36 +52,4 @@ func onlyOnCommandLine(flag *kong.Flag) bool {
 		return true
 	}
 	return flag.Tag.Has("commandline")
-}
-
-// nearest is the word that is closest to the one given, empty when none is close.
-func nearest(word string, words []string) string {
-	best, found := max(2, len(word)/3)+1, ""
-	for _, candidate := range words {
-		if d := distance(word, candidate); d < best {
-			best, found = d, candidate
-		}
-	}
-	return found
-}
-
-// distance counts the single bytes to insert, remove or replace (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/callfan/callfan/internal/spelling"
 )
 
 // Error is what is wrong with a file.
@@ -41,31 +43,8 @@ func (s source) fault(n ast.Node, format string, args ...any) error {
 // unknownKey names the key, the nearest known one, and all known ones.
 func (s source) unknownKey(e entry, where string, known []string) error {
 	hint := ""
-	best := 3
-	for _, k := range known {
-		if d := distance(e.name, k); d < best {
-			best, hint = d, fmt.Sprintf("; did you mean %q?", k)
-		}
+	if near := spelling.Nearest(e.name, known); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return s.fault(e.key, "%s has no key %q%s (known keys: %s)", where, e.name, hint, strings.Join(known, ", "))
-}
-
-// distance is the number of edits between two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			next := min(row[j+1]+1, row[j]+1, diagonal+1)
-			if a[i] == b[j] {
-				next = min(next, diagonal)
-			}
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
