@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/internal/programtest"
+)
+
+const mixed = `{"rounds":[
+	[{"name":"count","arguments":{"n": 9007199254740993},"call_id":"a"},{"name":"double","arguments":{"n":21},"call_id":"b"}],
+	[{"name":"double","arguments":{"n":-1},"call_id":"c"},{"name":"count","call_id":"d"}]
+],"say":"done"}`
+
+// TestOfficialClientSeesATurnComplete is the product as it is run: three programs, two servers, and the official client
+// that creates a session and watches it.
+func TestOfficialClientSeesATurnComplete(t *testing.T) {
+	t.Parallel()
+	i := install(t)
+	dispatcher := i.dispatch("fn", "--select", "metadata.dispatch=nats")
+	executor := i.execute("fn")
+	executor.Await(executor.Stderr, "executor serves")
+
+	stream := i.api.Beta.Agents.Sessions.NewStreaming(t.Context(), params(mixed, map[string]string{"dispatch": "nats"}))
+	defer stream.Close()
+	var session, said string
+	var kinds []string
+	for stream.Next() {
+		event := stream.Current()
+		kinds = append(kinds, event.Type)
+		switch event.Type {
+		case "agent.session.created":
+			session = event.AsAgentSessionCreated().Session.ID
+		case "agent.session.turn.output_text.done":
+			said = event.AsAgentSessionTurnOutputTextDone().Text
+		}
+	}
+	require.NoError(t, stream.Err())
+	require.Equal(t, "done", said)
+	require.Equal(t, "agent.session.idle", kinds[len(kinds)-1])
+	require.Equal(t, 2, count(kinds, "agent.session.requires_action"), kinds)
+	require.Equal(t, 1, count(kinds, "agent.session.turn.completed"), kinds)
+	require.Equal(t, map[string]string{
+		"a": `{"n": 9007199254740993}`, "b": "{\"n\":42}\n", "c": "n must be a number that is not negative", "d": `{}`,
+	}, i.outputs(session))
+	stats := i.stats()
+	require.EqualValues(t, 4, stats.ResultsAccepted)
+	require.Zero(t, stats.DuplicateSubmissions)
+
+	require.Equal(t, 0, executor.Stop())
+	require.Equal(t, 0, dispatcher.Stop())
+	require.Equal(t, 0, i.simulator.Stop())
+	require.Contains(t, dispatcher.Stderr.String(), "msg=stopped")
+	i.awaitEmptyStreams()
+}
+
+func count(list []string, what string) int {
+	n := 0
+	for _, s := range list {
+		if s == what {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWaysToHaveASessionWatched(t *testing.T) {
+	t.Parallel()
+	i := install(t)
+	for name, watch := range map[string]func(t *testing.T, prefix, session string) *daemon{
+		"flag": func(_ *testing.T, prefix, session string) *daemon { return i.dispatch(prefix, "--session", session) },
+		"file": func(t *testing.T, prefix, session string) *daemon {
+			path := filepath.Join(t.TempDir(), "sessions.txt")
+			write(t, path, "", 0o600)
+			d := i.dispatch(prefix, "--sessions-file", path)
+			d.awaitReady(t)
+			write(t, path, session+"\n", 0o600)
+			return d
+		},
+		"command": func(t *testing.T, prefix, session string) *daemon {
+			d := i.dispatch(prefix)
+			d.awaitReady(t)
+			code, p := programtest.Run(t, programtest.Command{
+				Path: programtest.Build(t, "cmd/callfan"), Args: []string{"sessions", "watch", session},
+				Env: []string{"CALLFAN_DISPATCHER=" + d.admin},
+			})
+			require.Equal(t, 0, code, p.Stderr)
+			return d
+		},
+		"selector": func(t *testing.T, prefix, session string) *daemon {
+			got, err := i.api.Beta.Agents.Sessions.Get(t.Context(), session)
+			require.NoError(t, err)
+			return i.dispatch(prefix, "--select", "agent="+got.Agent.ID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			executor := i.execute(name)
+			session := i.create(`{"rounds":[[{"name":"double","arguments":{"n":1},"call_id":"a"}]],"say":"done"}`)
+			d := watch(t, name, session)
+			i.awaitIdle(session)
+			require.Equal(t, map[string]string{"a": "{\"n\":2}\n"}, i.outputs(session))
+			require.Equal(t, 0, executor.Stop())
+			require.Equal(t, 0, d.Stop())
+		})
+	}
+}
+
+func TestProgramsStartBeforeTheirServers(t *testing.T) {
+	t.Parallel()
+	i := install(t)
+	i.nats.Stop()
+	i.redis.Stop()
+	session := i.create(`{"rounds":[[{"name":"count","arguments":{},"call_id":"a"}]],"say":"done"}`)
+	dispatcher, executor := i.dispatch("fn", "--session", session), i.execute("fn")
+	status, body := dispatcher.readiness(t)
+	require.Equal(t, 503, status)
+	require.Contains(t, body, `"ready":false`)
+	dispatcher.Await(dispatcher.Stderr, "cannot connect to NATS; trying until it works")
+	executor.Await(executor.Stderr, "cannot connect to NATS; trying until it works")
+
+	i.nats.Start()
+	dispatcher.Await(dispatcher.Stderr, "connected to NATS")
+	status, _ = dispatcher.readiness(t)
+	require.Equal(t, 503, status, "Redis is still missing")
+	i.redis.Start()
+	dispatcher.awaitReady(t)
+	i.awaitIdle(session)
+	require.Equal(t, map[string]string{"a": `{}`}, i.outputs(session))
+	require.Equal(t, 0, executor.Stop())
+	require.Equal(t, 0, dispatcher.Stop())
+	i.awaitEmptyStreams()
+}
+
+// TestDispatcherIsKilledInTheMiddleOfATurn has two replicas share sessions, kills one, and sees the other finish all
+// turns with every function run once.
+func TestDispatcherIsKilledInTheMiddleOfATurn(t *testing.T) {
+	t.Parallel()
+	i := install(t)
+	const sessions, calls, rounds = 8, 4, 3
+	args := []string{"--select", "metadata.dispatch=nats"}
+	first, second := i.dispatch("fn", args...), i.dispatch("fn", args...)
+	executor := i.execute("fn")
+	executor.Await(executor.Stderr, "executor serves")
+	first.awaitReady(t)
+	second.awaitReady(t)
+
+	var ids []string
+	for s := range sessions {
+		text := `{"say":"done","rounds":[`
+		for r := range rounds {
+			for c := range calls {
+				text += fmt.Sprintf(`%s{"name":"slow","arguments":{},"call_id":"s%d_r%d_c%d"}`, separator(r, c), s, r, c)
+			}
+		}
+		session, err := i.api.Beta.Agents.Sessions.New(t.Context(), params(text+`]]}`, map[string]string{"dispatch": "nats"}))
+		require.NoError(t, err)
+		ids = append(ids, session.ID)
+	}
+	require.Eventually(t, func() bool { return i.stats().ResultsAccepted >= sessions*calls/2 }, patience, 5*time.Millisecond)
+	first.Kill()
+	killed := time.Now()
+	require.Less(t, i.stats().ResultsAccepted, int64(sessions*calls*rounds), "it was killed in the middle")
+	for _, id := range ids {
+		i.awaitIdle(id)
+	}
+	t.Logf("all turns were complete %s after the kill", time.Since(killed).Round(10*time.Millisecond))
+	require.Less(t, time.Since(killed), 15*time.Second, "the lease is 2 s, that of results 5 s")
+
+	stats := i.stats()
+	require.EqualValues(t, sessions*calls*rounds, stats.ResultsAccepted)
+	require.Zero(t, stats.Conflicts)
+	require.Zero(t, stats.Pending)
+	ran := i.ran()
+	slices.Sort(ran)
+	require.Len(t, ran, sessions*calls*rounds, "every call runs once")
+	require.Len(t, slices.Compact(ran), sessions*calls*rounds)
+	i.awaitEmptyStreams() // results that the killed one had saved and not acked come again
+	require.Equal(t, 0, executor.Stop())
+	require.Equal(t, 0, second.Stop())
+}
+
+// separator opens a round or goes on with it.
+func separator(round, call int) string {
+	switch {
+	case call > 0:
+		return ","
+	case round > 0:
+		return "],["
+	}
+	return "["
+}
