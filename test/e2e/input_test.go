@@ -17,7 +17,7 @@ import (
 )
 
 // raw serves a function with the call as it is.
-func raw(t *testing.T, name string, f func(context.Context, executor.Call) (any, error), opts ...executor.Option) func(*executor.Executor) {
+func raw(t testing.TB, name string, f func(context.Context, executor.Call) (any, error), opts ...executor.Option) func(*executor.Executor) {
 	return func(ex *executor.Executor) {
 		require.NoError(t, executor.HandleRaw(ex, name, func(ctx context.Context, c executor.Call) (executor.Output, error) {
 			out, err := f(ctx, c)

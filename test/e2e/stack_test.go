@@ -34,7 +34,7 @@ const patience = 60 * time.Second
 
 // stack is one installation with its own servers.
 type stack struct {
-	t     *testing.T
+	t     testing.TB
 	sim   *simulator.Simulator
 	http  *httptest.Server
 	nats  *testservers.NATSServer
@@ -87,7 +87,7 @@ func (c *counter) of(event string) int {
 	return c.events[event]
 }
 
-func logger(t *testing.T) *slog.Logger {
+func logger(t testing.TB) *slog.Logger {
 	level := slog.LevelWarn
 	if os.Getenv("E2E_DEBUG") != "" {
 		level = slog.LevelDebug
@@ -98,7 +98,7 @@ func logger(t *testing.T) *slog.Logger {
 // testWriter logs to the test until it has ended.
 type testWriter struct {
 	mu   sync.Mutex
-	t    *testing.T
+	t    testing.TB
 	done bool
 }
 
@@ -112,7 +112,7 @@ func (w *testWriter) Write(p []byte) (int, error) {
 }
 
 // start brings an installation up and stops it at the end of the test.
-func start(t *testing.T, o options) *stack {
+func start(t testing.TB, o options) *stack {
 	t.Helper()
 	s := &stack{t: t, log: logger(t), count: &counter{events: map[string]int{}}}
 	var err error
