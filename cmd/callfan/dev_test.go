@@ -59,9 +59,12 @@ func (d *dev) callfan(t *testing.T, args ...string) programtest.Command {
 // serve starts an executor of get_customer, a program.
 func (d *dev) serve(t *testing.T) *programtest.Process {
 	t.Helper()
+	dir := t.TempDir()
+	functions := filepath.Join(dir, "functions.yaml")
+	require.NoError(t, os.WriteFile(functions, []byte("pool: customers\nfunctions:\n  get_customer:\n    exec: {command: [./get_customer.sh]}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "get_customer.sh"), []byte("#!/bin/sh\necho 'known'\n"), 0o700)) //nolint:gosec // it is run
 	p := programtest.Start(t, programtest.Command{
-		Path: programtest.Build(t, "cmd/executor"), Env: d.environment(),
-		Args: []string{filepath.Join(programtest.Root(), "examples", "executor-exec", "functions.yaml")},
+		Path: programtest.Build(t, "cmd/executor"), Env: d.environment(), Args: []string{functions},
 	})
 	p.Await(p.Stderr, "executor serves")
 	return p
