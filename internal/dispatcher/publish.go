@@ -22,7 +22,7 @@ func (s *session) wantPublish(at time.Time) { s.due.publish = earlier(s.due.publ
 // lookUp notes what is registered of the call's function now.
 func (s *session) lookUp(t *tracked) call.Function {
 	f, ok := s.d.functions.Function(t.Function)
-	t.registered, t.policy = ok, f.Policy.WithDefaults()
+	t.registered, t.policy = ok, f.WithDefaults()
 	return f
 }
 

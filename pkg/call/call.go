@@ -32,8 +32,10 @@ type Dispatch struct {
 	Timeout time.Duration
 	// Deadline is the moment after which nobody waits for the outcome.
 	Deadline time.Time
-	// Uncertain says that an earlier hand-over may have run.
+	// Uncertain says that an earlier hand-over or attempt may have run.
 	Uncertain bool
+	// OnUncertain is what the executor does with a call that may have run.
+	OnUncertain OnUncertain
 	// Traceparent is the W3C trace context, empty without tracing.
 	Traceparent string
 }

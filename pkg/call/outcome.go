@@ -19,6 +19,9 @@ const (
 	Retry Kind = "retry"
 	// Released gives back a call that was never started.
 	Released Kind = "released"
+	// Uncertain says that an earlier delivery may have taken effect and that the
+	// executor could not find out: the verify handler could not tell.
+	Uncertain Kind = "uncertain"
 	// Deferred says that the result will be posted later by whoever holds the nonce.
 	Deferred Kind = "deferred"
 )
@@ -34,8 +37,8 @@ type Outcome struct {
 	Output json.RawMessage
 	// Error, for Failure: the text for the model.
 	Error string
-	// Reason, for Retry: the text for operators, and for the model when the
-	// dispatcher gives up.
+	// Reason, for Retry and Uncertain: the text for operators, and for the model when
+	// the dispatcher gives up.
 	Reason string
 	// After, for Retry: the executor's wish for the delay; zero leaves it to the
 	// dispatcher.

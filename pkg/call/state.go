@@ -12,6 +12,8 @@ const (
 	Held State = "held"
 	// Queued: known to be in the stream, or running.
 	Queued State = "queued"
+	// Retrying: an attempt failed for a technical reason; the next one waits for its time.
+	Retrying State = "retrying"
 	// Succeeded: a result is saved, to be submitted.
 	Succeeded State = "succeeded"
 	// Failed: an error for the model is saved, to be submitted.
@@ -31,9 +33,10 @@ const (
 // Seen follows itself when a hand-over of unknown fate is published once more.
 var transitions = map[State][]State{
 	Absent:    {Seen, Held, Succeeded, Failed},
-	Seen:      {Seen, Queued, Held, Succeeded, Failed, Cancelled},
+	Seen:      {Seen, Queued, Held, Retrying, Succeeded, Failed, Cancelled},
 	Held:      {Seen, Queued, Succeeded, Failed, Cancelled},
-	Queued:    {Seen, Succeeded, Failed, Cancelled},
+	Queued:    {Seen, Retrying, Succeeded, Failed, Cancelled},
+	Retrying:  {Seen, Succeeded, Failed, Cancelled},
 	Succeeded: {Submitted, Settled, Cancelled, Obsolete},
 	Failed:    {Submitted, Settled, Cancelled, Obsolete},
 	Submitted: {Settled, Obsolete},
@@ -64,7 +67,7 @@ func (s State) From() []State {
 
 // States lists every state, Absent first, in the order of a call's life.
 func States() []State {
-	return []State{Absent, Seen, Held, Queued, Succeeded, Failed, Submitted, Settled, Cancelled, Obsolete}
+	return []State{Absent, Seen, Held, Queued, Retrying, Succeeded, Failed, Submitted, Settled, Cancelled, Obsolete}
 }
 
 // Final says that nothing more will happen to the call.
@@ -74,4 +77,4 @@ func (s State) Final() bool { return s == Settled || s == Cancelled || s == Obso
 func (s State) Saved() bool { return s == Succeeded || s == Failed || s == Submitted }
 
 // Open says that the call still waits for a result.
-func (s State) Open() bool { return s == Seen || s == Held || s == Queued }
+func (s State) Open() bool { return s == Seen || s == Held || s == Queued || s == Retrying }

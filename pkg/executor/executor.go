@@ -89,7 +89,7 @@ func (ex *Executor) add(decl call.Function, handler Handler) error {
 	if _, taken := ex.functions[decl.Name]; taken {
 		return fmt.Errorf("function %q: %w", decl.Name, ErrDuplicateFunction)
 	}
-	ex.functions[decl.Name] = &function{Function: decl, policy: decl.Policy.WithDefaults(), run: handler}
+	ex.functions[decl.Name] = &function{Function: decl, policy: decl.WithDefaults(), run: handler}
 	ex.order = append(ex.order, decl.Name)
 	return nil
 }
