@@ -144,6 +144,10 @@ func (s *session) savedAll(list []saved) {
 // once the API accepted the result.
 func (s *session) completed(t *tracked, c results.Completion, done results.Completed, acks []func()) {
 	now := time.Now()
+	if done.Verdict == results.Saved && c.Attempt != 0 && c.Attempt < t.attempt && t.state.Open() {
+		// A late result of an earlier attempt was first; the later one works in vain.
+		s.tellExecutors(t, "answered by an earlier attempt")
+	}
 	ackAll := func() {
 		for _, ack := range acks {
 			ack()
@@ -244,13 +248,11 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 			s.wantPublish(now)
 		}
 	case call.Retry:
-		s.save(t, results.Completion{
-			Key: t.Key, Function: t.Function, OutcomeID: dv.ID, Attempt: attempt, Adopt: true,
-			Result: call.Result{
-				Reason: call.ReasonGaveUp,
-				Error:  fmt.Sprintf("%s failed for a technical reason: %s", t.Function, dv.Outcome.Reason),
-			},
-		}, []func(){dv.Ack})
+		s.retry(t, dv, now)
+	case call.Uncertain:
+		s.giveUp(t, dv, call.ReasonUnknownOutcome, fmt.Sprintf(
+			"the outcome of %s is unknown: an earlier run may have taken effect, and this could not be found out (%s)",
+			t.Function, dv.Outcome.Reason))
 	case call.Deferred:
 		t.deferred = true
 		s.setDeadline(t)

@@ -49,6 +49,9 @@ type Config struct {
 	// InvalidText decides about outputs with invalid UTF-8 or lone surrogates:
 	// "replace" them by U+FFFD, the default, or answer with an "error".
 	InvalidText string
+	// Policies overrule what executors declare about functions, by name: fields that
+	// are set win.
+	Policies map[string]call.Policy
 	// Secret is the installation's secret for nonces. Required.
 	Secret []byte
 	// Logger defaults to slog.Default.

@@ -17,16 +17,18 @@ import (
 type memory struct {
 	mu       sync.Mutex
 	records  map[call.Key]*results.Record
+	changed  map[call.Key]time.Time
 	attached []string
 }
 
 func newMemory(sessions ...string) *memory {
-	return &memory{records: map[call.Key]*results.Record{}, attached: sessions}
+	return &memory{records: map[call.Key]*results.Record{}, changed: map[call.Key]time.Time{}, attached: sessions}
 }
 
 func (m *memory) view(r *results.Record) results.Record {
 	out := *r
 	out.Age = time.Since(r.ClaimedAt)
+	out.Since = time.Since(m.changed[r.Key])
 	return out
 }
 
@@ -38,6 +40,7 @@ func (m *memory) Claim(_ context.Context, _ uint64, claims []results.Claim) ([]r
 		r := m.records[c.Key]
 		if r == nil {
 			r = &results.Record{Key: c.Key, Function: c.Function, State: c.State, ClaimedAt: time.Now()}
+			m.changed[c.Key] = r.ClaimedAt
 			m.records[c.Key] = r
 		}
 		out = append(out, m.view(r))
@@ -88,6 +91,7 @@ func (m *memory) Move(_ context.Context, _ uint64, moves []results.Move) ([]resu
 		}
 		done := r.State == mv.To || slices.Contains(mv.To.From(), r.State)
 		if done {
+			m.changed[mv.Key] = time.Now()
 			r.State = mv.To
 			if mv.Attempt != 0 {
 				r.Attempt, r.Handover = mv.Attempt, mv.Handover
@@ -201,8 +205,9 @@ type fakeQueue struct {
 	// run makes the outcome of a dispatch; nil answers nothing.
 	run func(call.Dispatch) (call.Outcome, bool)
 	// fail makes publications fail.
-	fail error
-	acks int
+	fail      error
+	acks      int
+	cancelled []call.Key
 }
 
 func newFakeQueue(run func(call.Dispatch) (call.Outcome, bool)) *fakeQueue {
@@ -249,9 +254,14 @@ func (q *fakeQueue) Consume(ctx context.Context, _ int, handle func([]call.Deliv
 	}
 }
 
-func (q *fakeQueue) Cancel(context.Context, call.Key, string, string) error { return nil }
-func (q *fakeQueue) Bury(context.Context, call.DeadLetter) error            { return nil }
-func (q *fakeQueue) TooLarge(err error) bool                                { return errors.Is(err, errTooLarge) }
+func (q *fakeQueue) Cancel(_ context.Context, key call.Key, _, _ string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.cancelled = append(q.cancelled, key)
+	return nil
+}
+func (q *fakeQueue) Bury(context.Context, call.DeadLetter) error { return nil }
+func (q *fakeQueue) TooLarge(err error) bool                     { return errors.Is(err, errTooLarge) }
 
 var errTooLarge = errors.New("too large")
 

@@ -89,6 +89,7 @@ const (
 	EventRebuilt        = "record_rebuilt"
 	EventRepublished    = "republished"
 	EventReleased       = "released"
+	EventRetried        = "retried"
 	EventResent         = "resent"
 	EventRelisted       = "relisted"
 	EventRepairedText   = "repaired_text"

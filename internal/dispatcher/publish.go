@@ -22,6 +22,7 @@ func (s *session) wantPublish(at time.Time) { s.due.publish = earlier(s.due.publ
 // lookUp notes what is registered of the call's function now.
 func (s *session) lookUp(t *tracked) call.Function {
 	f, ok := s.d.functions.Function(t.Function)
+	f.Policy = s.d.cfg.Policies[t.Function].Over(f.Policy)
 	t.registered, t.policy = ok, f.WithDefaults()
 	return f
 }
@@ -154,7 +155,7 @@ func (s *session) dispatch(t *tracked) call.Dispatch {
 		Partition: s.p.n,
 		Timeout:   time.Duration(t.policy.Timeout),
 		Deadline:  t.deadline,
-		Uncertain: t.uncertain,
+		Uncertain: t.uncertain, OnUncertain: t.policy.OnUncertain,
 	}
 }
 
@@ -163,12 +164,17 @@ func (s *session) setDeadline(t *tracked) {
 	switch {
 	case t.deferred:
 		t.deadline = t.claimed.Add(s.d.cfg.DeferredTimeout)
+	case t.tried.IsZero() && t.attempt > 1:
+		t.deadline = t.claimed.Add(time.Duration(t.policy.TotalDeadline))
 	case t.tried.IsZero():
 		// Nobody has the call. A registered function's own times count from its
 		// publication, which sets the deadline anew.
 		t.deadline = t.claimed.Add(s.d.cfg.UnknownAfter)
 	default:
 		t.deadline = t.tried.Add(time.Duration(t.policy.QueueTimeout+t.policy.Timeout) + deadlineSlack)
+		if last := t.claimed.Add(time.Duration(t.policy.TotalDeadline)); last.Before(t.deadline) {
+			t.deadline = last
+		}
 	}
 	s.due.deadlines = earlier(s.due.deadlines, t.deadline)
 }
@@ -181,6 +187,9 @@ func (s *session) published(due []*tracked, errs []error) {
 		case err == nil:
 			t.busy = false
 			t.published = true
+			if t.state == call.Retrying || t.state == call.Held {
+				s.enter(t, call.Seen, "", time.Now())
+			}
 			t.backoff = nil
 			s.due.deadlines = earlier(s.due.deadlines, t.tried.Add(s.d.cfg.DuplicateWindow/4))
 			if t.handover > 1 {
@@ -253,7 +262,7 @@ func (s *session) stepDeadlines(_ context.Context, now time.Time) time.Time {
 
 // expire answers a call whose time is over.
 func (s *session) expire(t *tracked) {
-	if t.tried.IsZero() {
+	if t.tried.IsZero() && t.attempt == 1 {
 		s.fail(t, call.ReasonNoExecutor, fmt.Sprintf("no executor is available for %s", t.Function))
 		return
 	}

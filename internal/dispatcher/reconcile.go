@@ -205,17 +205,22 @@ func (s *session) notListed(t *tracked, number int, now time.Time) {
 // cancel ends a call that nobody waits for.
 func (s *session) cancel(t *tracked, reason string, now time.Time) {
 	if t.state.Open() && !t.tried.IsZero() {
-		key, function := t.Key, t.Function
-		s.async(func() func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			defer cancel()
-			if err := s.d.queue.Cancel(ctx, key, function, reason); err != nil {
-				s.log.Warn("executors were not told to stop", "call_id", key.Call, "error", err)
-			}
-			return nil
-		})
+		s.tellExecutors(t, reason)
 	}
 	s.finish(t, call.Cancelled, reason, now)
+}
+
+// tellExecutors has whoever works on the call stop.
+func (s *session) tellExecutors(t *tracked, reason string) {
+	key, function := t.Key, t.Function
+	s.async(func() func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.d.queue.Cancel(ctx, key, function, reason); err != nil {
+			s.log.Warn("executors were not told to stop", "call_id", key.Call, "error", err)
+		}
+		return nil
+	})
 }
 
 // gone ends everything about a session that the API does not know any more.
@@ -312,6 +317,8 @@ func (s *session) adopt(t *tracked, r results.Record, now time.Time) {
 		t.tried = now.Add(-r.Since)
 	case call.Queued:
 		t.tried, t.published = now.Add(-r.Since), true
+	case call.Retrying:
+		s.nextAttempt(t, now.Add(s.d.retryDelay(t.policy, t.attempt)-r.Since))
 	case call.Succeeded, call.Failed, call.Submitted:
 		t.result, t.savedAt = r.Result, now
 		s.wantSubmit(now)

@@ -21,6 +21,8 @@ type bench struct {
 	queue *fakeQueue
 	store *memory
 	d     *Dispatcher
+	// function is what is registered; its name is f.
+	function call.Function
 }
 
 func listedCalls(n int) []call.Call {
@@ -35,10 +37,11 @@ func listedCalls(n int) []call.Call {
 
 // run runs f beside a dispatcher and stops it.
 func (b *bench) run(t *testing.T, cfg Config, f func()) {
+	b.function.Name = "f"
 	cfg.Name, cfg.Secret, cfg.Partitions = "one", []byte("0123456789abcdef"), 1
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	var err error
-	b.d, err = New(cfg, Parts{API: b.api, Queue: b.queue, Store: b.store, Functions: knows{"f": {Name: "f"}}})
+	b.d, err = New(cfg, Parts{API: b.api, Queue: b.queue, Store: b.store, Functions: knows{"f": b.function}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

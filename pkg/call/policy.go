@@ -120,6 +120,29 @@ func (f Function) WithDefaults() Policy {
 	return p
 }
 
+// Over is the policy other with every field that p sets replaced.
+func (p Policy) Over(other Policy) Policy {
+	out := other
+	replace(&out.Timeout, p.Timeout)
+	replace(&out.QueueTimeout, p.QueueTimeout)
+	replace(&out.TotalDeadline, p.TotalDeadline)
+	replace(&out.Attempts, p.Attempts)
+	replace(&out.Backoff.Initial, p.Backoff.Initial)
+	replace(&out.Backoff.Max, p.Backoff.Max)
+	replace(&out.Backoff.Multiplier, p.Backoff.Multiplier)
+	replace(&out.Backoff.Jitter, p.Backoff.Jitter)
+	replace(&out.Effects, p.Effects)
+	replace(&out.OnUncertain, p.OnUncertain)
+	return out
+}
+
+func replace[T comparable](dst *T, v T) {
+	var zero T
+	if v != zero {
+		*dst = v
+	}
+}
+
 // Rerun says whether a call that may already have run can simply be run again. Ask
 // it of a policy with its defaults.
 func (p Policy) Rerun() bool { return p.OnUncertain == UncertainRerun }
