@@ -18,6 +18,10 @@ func FromConfig(c config.Dispatcher) (Options, error) {
 	if err != nil {
 		return Options{}, err
 	}
+	policies, err := config.LoadPolicies(c.Policies)
+	if err != nil {
+		return Options{}, err
+	}
 	o := Options{
 		Name: c.Name,
 		API: agents.Config{
@@ -34,6 +38,7 @@ func FromConfig(c config.Dispatcher) (Options, error) {
 			BatchCount: c.BatchCount, BatchBytes: int(c.BatchBytes), MaxResultBytes: int(c.MaxResultBytes),
 			Resend: c.Resend, UnknownAfter: c.QueueTimeout, DeferredTimeout: c.DeferredTimeout,
 			StopTimeout: c.StopTimeout, InvalidText: c.InvalidText,
+			Policies: policies,
 		},
 		Sessions: c.Session, SessionsFile: c.SessionsFile, PollInterval: c.PollInterval, NoStream: !c.Stream,
 		Listen: c.Listen, AdminToken: c.AdminToken.Reveal(),

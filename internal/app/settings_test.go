@@ -85,6 +85,8 @@ var settings = map[string]struct {
 	"max-ack-pending":   {"5", func(o app.Options) any { return o.Queue.MaxAckPending }, 5},
 	"duplicate-window":  {"5m", func(o app.Options) any { return o.Queue.DuplicateWindow }, 5 * time.Minute},
 
+	"policies": {"@f: {attempts: 7}", func(o app.Options) any { return o.Dispatcher.Policies["f"].Attempts }, 7},
+
 	"listen":           {":1", func(o app.Options) any { return o.Listen }, ":1"},
 	"admin-token-file": {"@a-token-of-16-and-more", func(o app.Options) any { return o.AdminToken }, "a-token-of-16-and-more"},
 }

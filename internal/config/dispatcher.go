@@ -76,6 +76,7 @@ type Calls struct {
 	MaxResultBytes  Size          `help:"Most bytes of one result; a larger one is answered with an error." default:"4092KiB" env:"CALLFAN_MAX_RESULT_BYTES"`
 	InvalidText     string        `help:"What happens to outputs that are not valid Unicode: replace the bad parts, or answer with an error." enum:"replace,error" default:"replace" env:"CALLFAN_INVALID_TEXT"`
 	QueueTimeout    time.Duration `help:"How long a call waits for somebody to register its function. A registered function has its own." default:"1m" env:"CALLFAN_QUEUE_TIMEOUT"`
+	Policies        string        `help:"YAML file of function names and the parts of their policies that overrule what executors declare: timeout, queue_timeout, total_deadline, attempts, backoff, effects, on_uncertain." env:"CALLFAN_POLICIES" placeholder:"FILE"`
 	DeferredTimeout time.Duration `help:"How long a call waits for a result that its executor deferred." default:"24h" env:"CALLFAN_DEFERRED_TIMEOUT"`
 	Resend          time.Duration `help:"First wait before an accepted result that is still listed is sent again; it doubles each time." default:"15s" env:"CALLFAN_RESEND"`
 }
