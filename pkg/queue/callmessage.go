@@ -38,6 +38,15 @@ func validTraceparent(s string) bool {
 	return true
 }
 
+// validOnUncertain says whether the choice is known; empty leaves it to the executor.
+func validOnUncertain(choice call.OnUncertain) bool {
+	switch choice {
+	case "", call.UncertainRerun, call.UncertainVerify, call.UncertainFail:
+		return true
+	}
+	return false
+}
+
 // encodeCall builds the message of a hand-over. Its errors are final.
 func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
 	token, err := functionToken(d.Function)
@@ -53,6 +62,8 @@ func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
 		return nil, fmt.Errorf("%w %s: attempt %d and handover %d must be at least 1", ErrInvalidCall, d.Key, d.Attempt, d.Handover)
 	case d.Partition < 0:
 		return nil, fmt.Errorf("%w %s: partition %d is negative", ErrInvalidCall, d.Key, d.Partition)
+	case !validOnUncertain(d.OnUncertain):
+		return nil, fmt.Errorf("%w %s: on_uncertain is %q; use rerun, verify, fail or nothing", ErrInvalidCall, d.Key, d.OnUncertain)
 	case len(d.Arguments) > 0 && !json.Valid(d.Arguments):
 		return nil, fmt.Errorf("%w %s: the arguments are not JSON", ErrInvalidCall, d.Key)
 	}
@@ -60,7 +71,7 @@ func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
 }
 
 func (n names) callHeader(d *call.Dispatch, token string) nats.Header {
-	h := newHeaderSet(14)
+	h := newHeaderSet(15)
 	id := d.MessageID()
 	h.add(headerMessageID, id)
 	h.add(headerProtocol, Protocol)
@@ -85,6 +96,9 @@ func (n names) callHeader(d *call.Dispatch, token string) nats.Header {
 	}
 	if d.Uncertain {
 		h.add(headerUncertain, "1")
+	}
+	if d.OnUncertain != "" {
+		h.add(headerOnUncertain, string(d.OnUncertain))
 	}
 	return h.header
 }
@@ -189,5 +203,9 @@ func (n names) decodeCallHeader(h nats.Header, token string, d *call.Dispatch) e
 	}
 	d.Traceparent = header(h, headerTraceparent)
 	d.Uncertain = header(h, headerUncertain) == "1"
+	d.OnUncertain = call.OnUncertain(header(h, headerOnUncertain))
+	if !validOnUncertain(d.OnUncertain) { // a choice that is not understood must not end in a second run
+		return fmt.Errorf("header %s is %q", headerOnUncertain, d.OnUncertain)
+	}
 	return nil
 }

@@ -25,6 +25,7 @@ const (
 	headerIdempotencyKey = "Fn-Idempotency-Key"
 	headerTraceparent    = "traceparent"
 	headerUncertain      = "Fn-Uncertain"
+	headerOnUncertain    = "Fn-On-Uncertain"
 	headerReason         = "Fn-Reason"
 	headerDetail         = "Fn-Detail"
 	headerSubject        = "Fn-Subject"

@@ -49,7 +49,11 @@ func TestRegistrationIsSeenByEveryDispatcher(t *testing.T) {
 	executor := connect(t, Config{URL: i.server.URL()})
 	f := call.Function{
 		Name: "get weather", Description: "the weather <now>", Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"maximum":9007199254740993}}}`),
-		Policy: call.Policy{Timeout: call.Duration(time.Second), Effects: call.EffectsNone},
+		Verifies: true,
+		Policy: call.Policy{
+			Timeout: call.Duration(time.Second), Effects: call.EffectsSideEffects, TotalDeadline: call.Duration(time.Hour), Attempts: 4, OnUncertain: call.UncertainVerify,
+			Backoff: call.Backoff{Initial: call.Duration(time.Second), Max: call.Duration(time.Minute), Multiplier: 1.5, Jitter: 0.1},
+		},
 	}
 	binding, err := executor.Register(ctx, Registration{Pool: "weather", Functions: []call.Function{f}, Language: "go", Version: "1.2"})
 	require.NoError(t, err)
@@ -92,6 +96,8 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 	}
 	require.ErrorIs(t, register("p", call.Function{}), ErrInvalidFunction)
 	require.ErrorIs(t, register("p", call.Function{Name: "f", Policy: call.Policy{Effects: "?"}}), ErrInvalidFunction)
+	require.ErrorIs(t, register("p", call.Function{Name: "f", Policy: call.Policy{OnUncertain: call.UncertainVerify}}), ErrInvalidFunction)
+	require.ErrorIs(t, register("p", call.Function{Name: "f", Policy: call.Policy{Attempts: -1}}), ErrInvalidFunction)
 	require.ErrorIs(t, register("p"), ErrInvalidFunction)
 
 	// A client that does not check for itself gets the same answers.
@@ -103,6 +109,9 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 		`{"protocol":1,"function":{"name":""},"pool":"p"}`:                                             CodeInvalidFunction,
 		`{"protocol":1,"function":{"name":"g"},"pool":"p"}`:                                            CodeSubjectMismatch,
 		`{"protocol":1,"function":{"name":"f","parameters":[]},"pool":"p"}`:                            CodeInvalidFunction,
+		`{"protocol":1,"function":{"name":"f","policy":{"on_uncertain":"verify"}},"pool":"p"}`:         CodeInvalidFunction,
+		`{"protocol":1,"function":{"name":"f","policy":{"backoff":{"jitter":2}}},"pool":"p"}`:          CodeInvalidFunction,
+		`{"protocol":1,"function":{"name":"f","policy":{"total_deadline":"soon"}},"pool":"p"}`:         CodeInvalidFunction,
 		`{"protocol":1,"function":{"name":"f"},"pool":"weather","functions":["f"],"executor":{}}`:      CodePoolTaken,
 		`{"protocol":1,"function":{"name":"f"},"pool":"weather","functions":["f","nope"],"future":{}}`: CodePoolTaken,
 	} {

@@ -63,7 +63,7 @@ func dispatchOf(function, arguments string) call.Dispatch {
 		Call:    call.Call{Key: call.Key{Session: "sess_1", Turn: "turn/1 \"x\"", Call: "call_é"}, Function: function, Arguments: []byte(arguments)},
 		Attempt: 2, Handover: 3, Nonce: "2-abcdefghijklmnopqrstuv", Partition: 7,
 		Timeout: 1500 * time.Millisecond, Deadline: time.UnixMilli(1_800_000_000_123),
-		Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Uncertain: true,
+		Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Uncertain: true, OnUncertain: call.UncertainVerify,
 	}
 }
 
@@ -108,6 +108,8 @@ func TestCallMessageRefusesWhatCannotTravel(t *testing.T) {
 		"nonce with CRLF":   func(d *call.Dispatch) { d.Nonce = "1-a\r\nX: y" },
 		"attempt 0":         func(d *call.Dispatch) { d.Attempt = 0 },
 		"handover 0":        func(d *call.Dispatch) { d.Handover = 0 },
+		"other choice":      func(d *call.Dispatch) { d.OnUncertain = "park" },
+		"choice with CRLF":  func(d *call.Dispatch) { d.OnUncertain = "fail\r\nX: y" },
 		"broken arguments":  func(d *call.Dispatch) { d.Arguments = []byte(`{"a":`) },
 		"smuggling members": func(d *call.Dispatch) { d.Arguments = []byte(`{},"name":"other"`) },
 	} {
@@ -137,6 +139,7 @@ func TestExecutorsRefuseForeignCalls(t *testing.T) {
 		"no nonce":               func(m *nats.Msg) { delete(m.Header, headerNonce) },
 		"foreign result subject": func(m *nats.Msg) { m.Header[headerResultSubject] = []string{"fn.result.charge.p01"} },
 		"wild result subject":    func(m *nats.Msg) { m.Header[headerResultSubject] = []string{"fn.result.f.>"} },
+		"unknown choice":         func(m *nats.Msg) { m.Header[headerOnUncertain] = []string{"park"} },
 		"attempt zero":           func(m *nats.Msg) { m.Header[headerAttempt] = []string{"0"} },
 		"not JSON":               func(m *nats.Msg) { m.Data = m.Data[1:] },
 		"no ids":                 func(m *nats.Msg) { m.Data = []byte(`{"name":"f","arguments":{}}`) },
@@ -169,6 +172,8 @@ func TestOutcomeMessageKeepsEverything(t *testing.T) {
 		"timeout":        {Kind: call.Failure, Error: "timed out", Cause: "timeout"},
 		"retry":          {Kind: call.Retry, Reason: "503", After: 1500 * time.Millisecond},
 		"released":       {Kind: call.Released},
+		"uncertain":      {Kind: call.Uncertain, Reason: "the bank says \"later\""},
+		"uncertain, why": {Kind: call.Uncertain},
 		"deferred":       {Kind: call.Deferred},
 		"retry at once":  {Kind: call.Retry, Reason: ""},
 		"success no out": {Kind: call.Success},
@@ -201,11 +206,30 @@ func TestCallsExpireSomeTimeAfterTheirDeadline(t *testing.T) {
 	require.NotContains(t, m.Header, headerTTL)
 }
 
+func TestTheChoiceForUncertainCallsTravels(t *testing.T) {
+	t.Parallel()
+	for _, choice := range []call.OnUncertain{"", call.UncertainRerun, call.UncertainVerify, call.UncertainFail} {
+		d := dispatchOf("f", `{}`)
+		d.OnUncertain = choice
+		m, err := names{"fn"}.encodeCall(&d)
+		require.NoError(t, err)
+		require.Equal(t, string(choice), header(m.Header, headerOnUncertain))
+		require.Equal(t, choice != "", len(m.Header[headerOnUncertain]) == 1, "no choice is no header")
+		got, err := names{"fn"}.decodeCall(m)
+		require.NoError(t, err)
+		require.Equal(t, choice, got.OnUncertain)
+	}
+}
+
 func TestOutcomeIDs(t *testing.T) {
 	t.Parallel()
 	d := dispatchOf("f", `{}`)
 	require.Equal(t, d.Nonce+".success", outcomeID(&d, call.Success))
+	require.Equal(t, d.Nonce+".uncertain", outcomeID(&d, call.Uncertain))
 	require.Equal(t, d.Nonce+".released.3", outcomeID(&d, call.Released))
+	for _, kind := range []call.Kind{call.Success, call.Failure, call.Retry, call.Released, call.Uncertain, call.Deferred} {
+		require.Equal(t, call.Outcome{Nonce: d.Nonce, Kind: kind}.MessageID(3), outcomeID(&d, kind))
+	}
 }
 
 func TestOutcomesAreReadStrictly(t *testing.T) {
@@ -236,6 +260,14 @@ func TestOutcomesAreReadStrictly(t *testing.T) {
 		"retry after fraction":    `,"retry":{"reason":"x","after_ms":1.5}`,
 		"retry after a year":      `,"retry":{"reason":"x","after_ms":31536000000}`,
 		"retry reason huge":       `,"retry":{"reason":"` + strings.Repeat("x", maxReason+1) + `"}`,
+		"uncertain is true":       `,"uncertain":true`,
+		"uncertain reason number": `,"uncertain":{"reason":5}`,
+		"uncertain reason null":   `,"uncertain":{"reason":null}`,
+		"uncertain reason huge":   `,"uncertain":{"reason":"` + strings.Repeat("x", maxReason+1) + `"}`,
+		"uncertain and retry":     `,"uncertain":{"reason":"x"},"retry":{"reason":"x"}`,
+		"uncertain with cause":    `,"uncertain":{"reason":"x"},"cause":"timeout"`,
+		"uncertain and failure":   `,"uncertain":{"reason":"x"},"success":false,"error":"x"`,
+		"uncertain twice":         `,"uncertain":{"reason":"x"},"uncertain":{"reason":"y"}`,
 		"success twice":           `,"success":true,"output":"x","success":true`,
 		"session twice":           `,"session_id":"other","released":true`,
 		"escaped name comes also": `,"\u0073ession_id":"other","released":true`,
@@ -295,10 +327,25 @@ func TestMembersAgreeWithTheStandardLibrary(t *testing.T) {
 func FuzzDecodeOutcome(f *testing.F) {
 	f.Add([]byte(`{"session_id":"s","turn_id":"t","call_id":"c","nonce":"n","success":true,"output":"x"}`))
 	f.Add([]byte(`{"a":"\\\"}","b":[{"c":{}}],"retry":{"reason":"x","after_ms":1}}`))
+	f.Add([]byte(`{"session_id":"s","turn_id":"t","call_id":"c","nonce":"n","uncertain":{"reason":"x"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		o, err := decodeOutcome(&nats.Msg{Data: body})
 		if err == nil && o.Kind == call.Success && !json.Valid(o.Output) {
 			t.Fatalf("output is not JSON: %q", o.Output)
+		}
+		if err == nil {
+			d := dispatchOf("f", `{}`)
+			d.Key, d.Nonce = o.Key, o.Nonce
+			if !validNonce(d.Nonce) {
+				return
+			}
+			m, err := names{"fn"}.encodeOutcome(&d, &o)
+			if err != nil {
+				t.Fatalf("what was read cannot be written: %v", err)
+			}
+			if again, err := decodeOutcome(m); err != nil || again.Kind != o.Kind {
+				t.Fatalf("what was written reads otherwise: %v %v %v", o, again, err)
+			}
 		}
 		_ = decodeCallPayload(body, &call.Call{})
 	})
