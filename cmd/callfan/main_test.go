@@ -25,7 +25,7 @@ func command(t *testing.T, args ...string) programtest.Command {
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"":                                      `expected one of "demo", "dev", "simulate", "ask", "sessions"`,
+		"":                                      `expected one of "demo", "dev", "simulate"`,
 		"nonsense":                              "unexpected argument nonsense",
 		"demo --sesions 3":                      `unknown flag --sesions, did you mean "--sessions"?`,
 		"demo --sessions many":                  "--sessions",
