@@ -84,6 +84,16 @@ func TestDevServesADeveloper(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	require.Contains(t, p.Stdout.String(), `get_customer({"customer_id":"123"}) = `)
 	require.Contains(t, p.Stdout.String(), "Customer 123")
+
+	code, p = programtest.Run(t, d.callfan(t, "functions", "list"))
+	require.Equal(t, exitOK, code)
+	require.Regexp(t, `(?m)^get_customer +customers +go +side_effects +fail +1 `, p.Stdout.String())
+	code, p = programtest.Run(t, d.callfan(t, "functions", "show", "get_customer"))
+	require.Equal(t, exitOK, code)
+	require.Regexp(t, `(?m)^total deadline +15m0s$`, p.Stdout.String())
+	code, p = programtest.Run(t, d.callfan(t, "functions", "show", "get_custmer"))
+	require.Equal(t, exitInvalid, code)
+	require.Contains(t, p.Stderr.String(), "there are: get_customer")
 	require.Equal(t, exitOK, executor.Stop())
 
 	second := programtest.Start(t, command(t, "dev", "--dir", t.TempDir(), "--nats-listen", strings.TrimPrefix(d.nats, "nats://")))

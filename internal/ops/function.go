@@ -16,4 +16,7 @@ type Function struct {
 	Language string    `json:"language,omitempty"`
 	Version  string    `json:"version,omitempty"`
 	Changed  time.Time `json:"changed_at"`
+	// Effective is the policy in force: what was declared, what this dispatcher's
+	// configuration overrules, and the defaults.
+	Effective call.Policy `json:"effective_policy"`
 }
