@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -149,10 +150,16 @@ func (c *Conn) createOrGet(ctx context.Context, key string, value []byte) ([]byt
 	return entry.Value(), nil
 }
 
+// resultsAckWait is how long an outcome that a dispatcher took and did not ack waits
+// for the next one: as long as the lease of the partition, so that a killed
+// dispatcher delays nothing for longer. An outcome that waits for the API is handed
+// out again as often, which the store recognises.
+const resultsAckWait = 10 * time.Second
+
 func (c *Conn) resultDurableConfig(partition int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: resultDurable(partition), FilterSubject: c.names.prefix + ".result.*." + partitionToken(partition),
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.cfg.AckWait, MaxDeliver: -1,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: min(c.cfg.AckWait, resultsAckWait), MaxDeliver: -1,
 		MaxAckPending: c.cfg.MaxAckPending, MaxRequestBatch: maxPull, MaxRequestExpires: maxExpires,
 		MemoryStorage: !c.cfg.ResultConsumersOnFile,
 	}
