@@ -12,6 +12,10 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
 PACKAGES ?= ./...
 BENCH ?= .
+# How long `make chaos` asks for calls and makes faults, and the seed of both; 0 draws one.
+CHAOS_TIME ?= 30m
+SEED ?= 0
+BUG ?=
 
 .PHONY: help
 help: ## Print this list
@@ -68,6 +72,10 @@ cross: ## Build the three programs for linux, darwin and windows on amd64 and ar
 .PHONY: bench
 bench: ## Run the benchmarks; BENCH selects them by a regular expression
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PACKAGES)
+
+.PHONY: chaos
+chaos: deps ## Prove by fault injection that nothing is lost or doubled; CHAOS_TIME=3m, SEED=n, BUG=no-fence (docs/chaos.md)
+	go run ./test/chaos/run -time $(CHAOS_TIME) -seed $(SEED) $(if $(BUG),-bug $(BUG))
 
 .PHONY: clean
 clean: ## Remove what was built

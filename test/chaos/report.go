@@ -1,0 +1,105 @@
+//go:build unix
+
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/callfan/callfan/test/chaos/effects"
+)
+
+// Report is what a run found.
+type Report struct {
+	// Pass: nothing lost, doubled or wrong.
+	Pass bool   `json:"pass"`
+	Bug  string `json:"bug,omitempty"`
+	Seed uint64 `json:"seed"`
+	// Seconds is how long calls were asked for, SettleSeconds how long the end of all turns took after that.
+	Seconds       float64 `json:"duration_s"`
+	SettleSeconds float64 `json:"settle_s"`
+	// Calls were asked for; Answered of them have a result that the API accepted and applied, Succeeded a success.
+	Calls     int `json:"calls"`
+	Answered  int `json:"answered"`
+	Succeeded int `json:"succeeded"`
+	// Lost calls were listed and have no result.
+	Lost int `json:"lost"`
+	// Doubled counts calls for which two different results were submitted.
+	Doubled int `json:"doubled"`
+	// EffectsDoubled counts calls whose effect happened more than once, EffectsDoubledBy by class.
+	EffectsDoubled   int                   `json:"effects_doubled"`
+	EffectsDoubledBy map[effects.Class]int `json:"effects_doubled_by_class"`
+	// Wrong counts successes with another call's output or without their effect.
+	Wrong int `json:"wrong"`
+	// Faults is how often something was made to fail, FaultsBy by kind.
+	Faults   int            `json:"faults"`
+	FaultsBy map[string]int `json:"faults_by_kind"`
+	// MaxStall is the longest time that a call was listed without a result, in seconds.
+	MaxStall float64 `json:"max_stall_s"`
+	// Runs are entries of handlers, Effects side effects.
+	Runs    int `json:"runs"`
+	Effects int `json:"effects"`
+	// Resubmitted counts identical results that were accepted again; Replays POSTs that the API knew by their key.
+	Resubmitted int   `json:"resubmitted"`
+	Replays     int64 `json:"replays"`
+	Conflicts   int64 `json:"conflicts"`
+	Batches     int64 `json:"batches"`
+	Repeated    int   `json:"repeated_messages"`
+	// Errors are the failures that the model was told, by reason.
+	Errors map[string]int `json:"errors"`
+	// LeftCalls and LeftResults are messages that were still in their streams a while after the end; Unsettled calls
+	// of which Redis says that they are not over; Dead are dead letters.
+	LeftCalls   uint64 `json:"left_calls"`
+	LeftResults uint64 `json:"left_results"`
+	Unsettled   int    `json:"unsettled"`
+	Dead        uint64 `json:"dead_letters"`
+
+	findings []string
+	left     map[string]int
+}
+
+// example keeps the first findings of each kind, to be looked up in the logs.
+func (r *Report) example(format string, args ...any) {
+	if r.left == nil {
+		r.left = map[string]int{}
+	}
+	if r.left[format]++; r.left[format] <= examples {
+		r.findings = append(r.findings, fmt.Sprintf(format, args...))
+	}
+}
+
+func (r *Report) judge() {
+	r.Pass = r.Lost == 0 && r.Doubled == 0 && r.EffectsDoubled == 0 && r.Wrong == 0 && r.Answered == r.Calls
+}
+
+// Write writes the table, the findings, and the JSON line last.
+func (r *Report) Write(w io.Writer) error {
+	fmt.Fprintf(w, "\nfaults\n%s", describe(r.FaultsBy))
+	fmt.Fprintf(w, "calls %d in %.0f s (seed %d): answered %d, succeeded %d, lost %d, doubled %d, wrong %d\n",
+		r.Calls, r.Seconds, r.Seed, r.Answered, r.Succeeded, r.Lost, r.Doubled, r.Wrong)
+	fmt.Fprintf(w, "effects %d in %d runs: more than once %d", r.Effects, r.Runs, r.EffectsDoubled)
+	for _, c := range []effects.Class{effects.Keyed, effects.Fail} {
+		fmt.Fprintf(w, ", %s %d", c, r.EffectsDoubledBy[c])
+	}
+	fmt.Fprintf(w, "\nerrors told to the model:")
+	for _, reason := range slices.Sorted(maps.Keys(r.Errors)) {
+		fmt.Fprintf(w, " %s %d", reason, r.Errors[reason])
+	}
+	fmt.Fprintf(w, "\nsubmissions: %d batches, %d identical results again, %d replays by key, %d conflicts\n",
+		r.Batches, r.Resubmitted, r.Replays, r.Conflicts)
+	fmt.Fprintf(w, "longest wait of a call %.1f s; all turns ended %.1f s after the last fault\n", r.MaxStall, r.SettleSeconds)
+	fmt.Fprintf(w, "left: %d calls and %d results in the streams, %d calls unsettled in Redis, %d dead letters\n",
+		r.LeftCalls, r.LeftResults, r.Unsettled, r.Dead)
+	for _, f := range r.findings {
+		fmt.Fprintln(w, "!", f)
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", line)
+	return err
+}
