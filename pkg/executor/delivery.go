@@ -19,16 +19,6 @@ const (
 	retryFirst, retryLast = 100 * time.Millisecond, 5 * time.Second
 )
 
-// verdict is what is done with a delivered call.
-type verdict struct {
-	// outcome is reported unless its kind is empty.
-	outcome call.Outcome
-	// reason says why nothing is reported.
-	reason string
-	// keep leaves the call in the stream; otherwise it is acked.
-	keep bool
-}
-
 // delivery is one delivered call on its way through the executor.
 type delivery struct {
 	*worker
@@ -37,8 +27,12 @@ type delivery struct {
 	f       *function
 	held    *held
 	lease   *lease
-	attempt *attempt // nil until the handler is entered
+	ran     bool    // the handler was entered
+	entered []entry // the handlers that were entered
 }
+
+// entry is an entry into the user's code.
+type entry interface{ leave() (abandoned bool) }
 
 // handle takes a delivered call to its end: run it, or answer it without, report,
 // ack. The order of the last two is what loses no result; nothing is naked (ADR 0010).
@@ -64,8 +58,10 @@ func (w *worker) handle(t taken) {
 	end := v.settle(v.decide())
 	end.Took = time.Since(began)
 	w.ex.cfg.Observer.Finished(end)
-	if v.attempt != nil && v.attempt.leave() {
-		w.abandoned.Add(1)
+	for _, e := range v.entered {
+		if e.leave() {
+			w.abandoned.Add(1)
+		}
 	}
 }
 
@@ -82,7 +78,7 @@ func (w *worker) invalid(t taken, err error) {
 }
 
 // decide runs the call, unless there is a reason to end it without.
-func (v *delivery) decide() verdict {
+func (v *delivery) decide() ending {
 	if v.f == nil {
 		return v.unserved()
 	}
@@ -94,83 +90,39 @@ func (v *delivery) decide() verdict {
 	}
 	switch {
 	case v.held.isCancelled():
-		return verdict{reason: "cancelled"}
+		return ending{reason: "cancelled"}
 	case v.soft.Err() != nil:
-		return verdict{outcome: call.Outcome{Kind: call.Released}}
+		return ending{outcome: call.Outcome{Kind: call.Released}}
 	case !time.Now().Before(v.d.Deadline):
 		return failed(call.ReasonDeadline, expiredText)
 	}
+	return v.run(redelivered)
+}
+
+func (v *delivery) run(uncertain bool) ending {
 	v.ex.cfg.Observer.Started(v.d.Function)
-	v.attempt = v.ex.begin(v.hard, v.f, v.d, redelivered)
-	v.held.started(func() { v.attempt.cancel(ErrCancelled) })
-	o, answered := v.attempt.outcome()
-	if !answered {
-		return verdict{reason: "cancelled"}
-	}
-	return verdict{outcome: o}
-}
-
-func failed(cause, text string) verdict {
-	return verdict{outcome: call.Outcome{Kind: call.Failure, Cause: cause, Error: text}}
-}
-
-// again decides about a call that may have run already; false lets it run.
-func (v *delivery) again() (verdict, bool) {
-	rerun := v.f.policy.Rerun()
-	standing, err := v.lookup()
-	switch {
-	case standing == call.StandingAnswered:
-		return verdict{reason: "answered"}, true
-	case standing == call.StandingCancelled:
-		return verdict{reason: "cancelled"}, true
-	case !rerun && v.Deliveries() > crashLimit:
-		return failed("crashed", crashedText+"; "+unknownOutcomeText), true
-	case v.Deliveries() > crashLimit:
-		return failed("crashed", crashedText), true
-	case !rerun:
-		return failed(call.ReasonUnknownOutcome, unknownOutcomeText), true
-	case err != nil && v.soft.Err() != nil:
-		return verdict{outcome: call.Outcome{Kind: call.Released}}, true
-	case err != nil:
-		return failed(call.ReasonDeadline, expiredText), true
-	}
-	return verdict{}, false
-}
-
-// lookup asks until a dispatcher answers, the call's deadline passes or the executor
-// stops.
-func (v *delivery) lookup() (call.Standing, error) {
-	ctx, cancel := context.WithDeadline(v.soft, v.d.Deadline)
-	defer cancel()
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
-		standing, err := v.link.Lookup(ctx, v.d)
-		if err == nil {
-			return standing, nil
-		}
-		if wait == retryFirst && ctx.Err() == nil {
-			v.log.Warn("no dispatcher says whether a call delivered again is answered; asking on", append(logKeys(v.d), "error", err)...)
-		}
-		if !pause(ctx, wait) {
-			return "", err
-		}
-	}
+	v.ran = true
+	a := v.ex.begin(v.hard, v.f, v.d, uncertain)
+	v.entered = append(v.entered, a)
+	v.held.started(func() { a.cancel(ErrCancelled) })
+	return a.ending()
 }
 
 // unserved gives back a call of a function that is not handled here: the processes
 // of a pool do not serve the same functions, as after a half-done rollout. A call
 // that may have run is left to its lease, since a release would hide that.
-func (v *delivery) unserved() verdict {
+func (v *delivery) unserved() ending {
 	v.log.Warn("call of a function that this executor does not serve; all processes of a pool must serve the same functions", logKeys(v.d)...)
 	pause(v.soft, unservedDelay)
 	if v.Deliveries() > 1 || v.d.Uncertain {
-		return verdict{keep: true, reason: "unserved"}
+		return ending{keep: true, reason: "unserved"}
 	}
-	return verdict{outcome: call.Outcome{Kind: call.Released}}
+	return ending{outcome: call.Outcome{Kind: call.Released}}
 }
 
-// settle reports and acks as the verdict says.
-func (v *delivery) settle(end verdict) Finish {
-	f := Finish{Reason: end.reason, Ran: v.attempt != nil}
+// settle reports and acks as the ending says.
+func (v *delivery) settle(end ending) Finish {
+	f := Finish{Reason: end.reason, Ran: v.ran}
 	if v.f != nil {
 		f.Function = v.d.Function
 	}
@@ -181,7 +133,10 @@ func (v *delivery) settle(end verdict) Finish {
 			f.Reason = "unreported"
 			return f
 		}
-		f.Kind, f.Reason = o.Kind, reason(o)
+		f.Kind = o.Kind
+		if f.Reason == "" || o.Kind != end.outcome.Kind {
+			f.Reason = reason(o)
+		}
 	}
 	if !end.keep {
 		v.ack(v.taken)
@@ -221,18 +176,6 @@ func (v *delivery) report(o call.Outcome) (call.Outcome, error) {
 		if !pause(ctx, wait) {
 			return o, err
 		}
-	}
-}
-
-// reason is the machine word of a reported outcome.
-func reason(o call.Outcome) string {
-	switch {
-	case o.Cause != "":
-		return o.Cause
-	case o.Kind == call.Success || o.Kind == call.Failure:
-		return call.ReasonHandler
-	default:
-		return string(o.Kind)
 	}
 }
 

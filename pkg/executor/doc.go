@@ -24,10 +24,14 @@
 //
 // An executor that dies in the middle of a call leaves its outcome unknown. The
 // next executor first asks whether the call is answered already, and then goes by
-// the function's declared effects: EffectsNone and EffectsIdempotent are run again,
-// EffectsSideEffects, the default, is answered with a failure that says that the
-// outcome is unknown. A handler with effects should pass Call.IdempotencyKey, the
-// same for every attempt, to its own downstreams.
+// what the dispatcher or else the function says, see WithOnUncertain. Functions with
+// EffectsNone and EffectsIdempotent are run again by default. For those with
+// EffectsSideEffects, the default, the verify handler is asked, see WithVerify: a
+// call that is Done succeeds with the output it gives, one that is NotDone is run
+// now, and when it CannotTell the dispatcher decides. Without a verify handler the
+// call is answered with a failure that says that the outcome is unknown. A handler
+// with effects should pass Call.IdempotencyKey, the same for every attempt and for
+// the verify handler, to its own downstreams.
 //
 // # Stopping
 //

@@ -25,6 +25,7 @@ type function struct {
 	call.Function
 	policy call.Policy // with defaults
 	run    Handler
+	verify VerifyHandler // nil without one
 }
 
 // New makes an executor from cfg. It connects to nothing before Run. Its errors
@@ -41,7 +42,7 @@ func New(cfg Config) (*Executor, error) {
 // ErrInvalidOption or ErrDuplicateFunction, or are ErrAlreadyRunning; the function
 // was not added then.
 func HandleRaw(ex *Executor, name string, handler Handler, opts ...Option) error {
-	decl := call.Function{Name: name}
+	decl := declaration{Function: call.Function{Name: name}}
 	if err := apply(&decl, opts); err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (ex *Executor) Functions() []call.Function {
 	return decls
 }
 
-func apply(decl *call.Function, opts []Option) error {
+func apply(decl *declaration, opts []Option) error {
 	var errs []error
 	for _, opt := range opts {
 		if err := opt(decl); err != nil {
@@ -69,7 +70,7 @@ func apply(decl *call.Function, opts []Option) error {
 	return errors.Join(errs...)
 }
 
-func (ex *Executor) add(decl call.Function, handler Handler) error {
+func (ex *Executor) add(decl declaration, handler Handler) error {
 	if handler == nil {
 		return fmt.Errorf("function %q: %w: the handler is nil", decl.Name, ErrInvalidOption)
 	}
@@ -89,7 +90,7 @@ func (ex *Executor) add(decl call.Function, handler Handler) error {
 	if _, taken := ex.functions[decl.Name]; taken {
 		return fmt.Errorf("function %q: %w", decl.Name, ErrDuplicateFunction)
 	}
-	ex.functions[decl.Name] = &function{Function: decl, policy: decl.WithDefaults(), run: handler}
+	ex.functions[decl.Name] = &function{Function: decl.Function, policy: decl.WithDefaults(), run: handler, verify: decl.verify}
 	ex.order = append(ex.order, decl.Name)
 	return nil
 }

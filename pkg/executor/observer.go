@@ -24,9 +24,11 @@ type Finish struct {
 	Function string
 	// Kind is what was reported; empty when nothing was.
 	Kind call.Kind
-	// Reason is a machine word: who decided and why. Reasons are those of pkg/call
-	// and, when nothing was reported, "cancelled", "answered", "repeated",
-	// "invalid", "unserved" or "unreported".
+	// Reason is a machine word: who decided and why. Reasons are those of pkg/call,
+	// the kinds of outcome, "verified" for a success that the verify handler vouches
+	// for, and, when nothing was reported, "cancelled", "answered", "repeated",
+	// "invalid", "unserved", "unreported" or "left": to its lease, for another
+	// executor to verify.
 	Reason string
 	// Ran says that the handler was entered.
 	Ran bool

@@ -6,6 +6,7 @@ import "strings"
 const (
 	unknownOutcomeText = "the outcome of this call is unknown: an earlier run was interrupted and may or may not have taken effect; do not assume either"
 	crashedText        = "function crashed: it was started several times and never finished"
+	noVerifyText       = "on_uncertain is verify, and this executor has no verify handler for the function"
 	expiredText        = "the call's deadline passed before the function was started"
 )
 

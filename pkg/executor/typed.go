@@ -33,11 +33,11 @@ func Handle[In, Out any](ex *Executor, name string, handler func(ctx context.Con
 	if handler == nil {
 		return fmt.Errorf("function %q: %w: the handler is nil", name, ErrInvalidOption)
 	}
-	decl := call.Function{Name: name}
+	decl := declaration{Function: call.Function{Name: name}}
 	if err := apply(&decl, opts); err != nil {
 		return err
 	}
-	check, err := argumentsOf[In](&decl)
+	check, err := argumentsOf[In](&decl.Function)
 	if err != nil {
 		return fmt.Errorf("function %q: %w", name, err)
 	}

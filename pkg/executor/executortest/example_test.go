@@ -31,6 +31,44 @@ func register(ex *executor.Executor) error {
 	}, executor.WithDescription("Look up a customer by ID."), executor.WithEffects(call.EffectsNone))
 }
 
+// charge charges a card through a downstream that knows idempotency keys, so that a
+// run which was cut off can be found there.
+func charge(ex *executor.Executor, charged map[string]string) error {
+	return executor.Handle(ex, "charge", func(ctx context.Context, _ customerArguments) (string, error) {
+		c, _ := executor.FromContext(ctx)
+		charged[c.IdempotencyKey] = "receipt 1"
+		return "receipt 1", nil
+	}, executor.WithTypedVerify(func(ctx context.Context, _ customerArguments) (executor.Verdict, error) {
+		c, _ := executor.FromContext(ctx)
+		if receipt, found := charged[c.IdempotencyKey]; found {
+			return executor.Done(receipt), nil
+		}
+		return executor.NotDone(), nil
+	}))
+}
+
+// A call whose executor was killed is verified before it is run again.
+func TestUncertainCallsAreVerified(t *testing.T) {
+	t.Parallel()
+	charged := map[string]string{}
+	ex := executortest.New(t)
+	require.NoError(t, charge(ex, charged))
+	key := call.Key{Session: "sess_test", Turn: "turn_test", Call: "call_test"}.IdempotencyKey()
+
+	o := executortest.Call(t, ex, "charge", `{"customer_id":"123"}`, executortest.Uncertain())
+	require.Equal(t, "receipt 1", executortest.Text(t, o), "it had not taken effect, so it ran")
+	charged[key] = "receipt 0"
+	o = executortest.Call(t, ex, "charge", `{"customer_id":"123"}`, executortest.Uncertain())
+	require.Equal(t, "receipt 0", executortest.Text(t, o), "it had taken effect")
+
+	o = executortest.Call(t, ex, "charge", `{"customer_id":5}`, executortest.Uncertain())
+	require.Equal(t, call.Uncertain, o.Kind)
+	require.Equal(t, "the arguments do not fit the verify handler: customer_id: a number does not fit", o.Reason)
+	o = executortest.Call(t, ex, "charge", `{"customer_id":"123"}`, executortest.WithOnUncertain(call.UncertainFail))
+	require.Equal(t, call.ReasonUnknownOutcome, o.Cause)
+	require.Equal(t, map[string]string{key: "receipt 0"}, charged)
+}
+
 // A test of a function: register it as the program does, and call it.
 func Example() {
 	test := func(t *testing.T) {
@@ -80,7 +118,7 @@ func TestContextCarriesTheCall(t *testing.T) {
 		return executor.Output{}, nil
 	}))
 	k := call.Key{Session: "s", Turn: "t", Call: "c"}
-	o := executortest.Call(t, ex, "any", `{"n":9007199254740993}`, executortest.WithKey(k), executortest.WithAttempt(2), executortest.Uncertain())
+	o := executortest.Call(t, ex, "any", `{"n":9007199254740993}`, executortest.WithKey(k), executortest.WithAttempt(2), executortest.WithOnUncertain(call.UncertainRerun))
 	require.Equal(t, "null", string(o.Output))
 	require.Equal(t, k, o.Key)
 	require.Equal(t, "1-test", o.Nonce)

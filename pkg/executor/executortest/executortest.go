@@ -37,8 +37,15 @@ func WithTimeout(timeout time.Duration) Option { return func(d *call.Dispatch) {
 // WithDeadline sets the moment after which nobody waits for the outcome. Defaults to none.
 func WithDeadline(at time.Time) Option { return func(d *call.Dispatch) { d.Deadline = at } }
 
-// Uncertain marks the call as one that may have run before.
+// Uncertain marks the call as one that may have run before, as when its executor
+// was killed. By the function's policy it is run again, its verify handler is asked
+// first, or it fails.
 func Uncertain() Option { return func(d *call.Dispatch) { d.Uncertain = true } }
+
+// WithOnUncertain is Uncertain with the policy overruled, as a dispatcher may do.
+func WithOnUncertain(choice call.OnUncertain) Option {
+	return func(d *call.Dispatch) { d.Uncertain, d.OnUncertain = true, choice }
+}
 
 // Call runs the function name with these argument bytes and gives the outcome that
 // would be reported. An empty text stands for missing arguments. A function that ex
