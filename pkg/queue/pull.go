@@ -95,7 +95,8 @@ func (p *Puller) pull(ctx context.Context, n int, each func(*Taken)) error {
 	return nil
 }
 
-// read delivers up to n messages and returns nil when the pull ended in order.
+// read delivers up to n messages and returns nil when the pull ended in order. Messages
+// that do not come after the pull's end are an interruption.
 func (p *Puller) read(ctx context.Context, l *line, n int, start time.Time, deliver func(*nats.Msg)) error {
 	for n > 0 {
 		m, err := l.next(ctx, start)
@@ -110,8 +111,15 @@ func (p *Puller) read(ctx context.Context, l *line, n int, start time.Time, deli
 		if m.Subject != l.reply { // about an earlier pull
 			continue
 		}
-		if v := l.status(ctx, m); v.ended {
+		v := l.status(ctx, m)
+		if v.err != nil {
 			return v.err
+		}
+		if v.ended {
+			// A replicated consumer sends this at once, and messages only after they were
+			// replicated: those that the server counts as sent are still on their way. Left
+			// behind, they would lie in the line while their leases run out.
+			n -= v.left
 		}
 	}
 	return nil
