@@ -58,7 +58,7 @@ func succeed(call.Dispatch) (call.Outcome, bool) {
 // wait lets d of virtual time pass, after which everything has come to rest. A
 // goroutine that spins would never let it.
 func wait(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d)
 	synctest.Wait()
 }
 

@@ -29,8 +29,7 @@ func (f Function) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w %q: %s", ErrInvalidFunction, f.Name, fmt.Sprintf(format, args...))
 	}
-	switch {
-	case f.Name == "":
+	if f.Name == "" {
 		return bad("the name is empty")
 	}
 	if err := f.Policy.validate(); err != nil {
