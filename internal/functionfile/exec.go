@@ -34,7 +34,7 @@ type program struct {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func (l loader) exec(at entry, where string) (executor.Handler, error) {
+func (l loader) exec(at entry, where string) (*program, error) {
 	entries, err := l.mapping(at.value, where)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (l loader) exec(at entry, where string) (executor.Handler, error) {
 	if err := l.command(p, command, where+": command"); err != nil {
 		return nil, err
 	}
-	return p.run, nil
+	return p, nil
 }
 
 // command reads the words of the command and finds the program.
@@ -159,42 +159,66 @@ func (l loader) format(e entry, where string) (outputFormat, error) {
 // to its standard output and an exit status of 0 are a success; see the guide to
 // the functions file for the rest.
 func (p *program) run(ctx context.Context, c executor.Call) (executor.Output, error) {
+	end := p.execute(ctx, callEnvironment(c), c.Arguments)
+	switch {
+	case ctx.Err() != nil:
+		return executor.Output{}, context.Cause(ctx)
+	case end.tooLarge:
+		return executor.Output{}, tooLarge()
+	case end.notStarted != nil:
+		return executor.Output{}, executor.Retry(fmt.Errorf("the function's program could not be started: %w", end.notStarted), time.Second)
+	case end.failed != nil:
+		return executor.Output{}, executor.Retry(fmt.Errorf("the function's program failed: %w", end.failed), 0)
+	case end.state.ExitCode() == 0:
+		return p.format.output(end.stdout)
+	case end.state.ExitCode() == exitRetry:
+		return executor.Output{}, executor.Retry(errors.New(orElse(end.stderr, "the function failed for now")), 0)
+	case end.state.ExitCode() < 0: // ended by a signal
+		return executor.Output{}, executor.Failure("crashed", fmt.Sprintf("function crashed (%s)", end.state))
+	default:
+		return executor.Output{}, errors.New(orElse(end.stderr, exitText(end.state)))
+	}
+}
+
+func exitText(state *os.ProcessState) string {
+	return fmt.Sprintf("exited with status %d", state.ExitCode())
+}
+
+// programEnd is what one run of a program came to.
+type programEnd struct {
+	stdout []byte
+	stderr string // its end, as a text
+	// state is set unless notStarted or failed is.
+	state    *os.ProcessState
+	tooLarge bool
+	// notStarted and failed are errors of the operating system.
+	notStarted, failed error
+}
+
+// execute runs the program to its end, or kills it when ctx ends or it writes too much.
+func (p *program) execute(ctx context.Context, env []string, input []byte) programEnd {
 	running, kill := context.WithCancel(ctx)
 	defer kill()
 	stdout := &head{n: maxOutput, full: kill}
 	stderr := &tail{n: maxError}
 	cmd := exec.CommandContext(running, p.path, p.args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(append(inheritedEnvironment(), p.env...), callEnvironment(c)...)
-	cmd.Stdin = bytes.NewReader(c.Arguments)
+	cmd.Env = append(append(inheritedEnvironment(), p.env...), env...)
+	cmd.Stdin = bytes.NewReader(input)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = pipesLinger
 	ownGroup(cmd)
+	defer holdParent()()
 	if err := cmd.Start(); err != nil {
-		return executor.Output{}, executor.Retry(fmt.Errorf("the function's program could not be started: %w", err), time.Second)
+		return programEnd{notStarted: err}
 	}
 	err := cmd.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return executor.Output{}, context.Cause(ctx)
-	case stdout.over:
-		return executor.Output{}, tooLarge()
-	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		return p.format.output(stdout.kept)
-	}
+	end := programEnd{stdout: stdout.kept, stderr: stderr.text(), state: cmd.ProcessState, tooLarge: stdout.over}
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return executor.Output{}, executor.Retry(fmt.Errorf("the function's program failed: %w", err), 0)
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) && !errors.As(err, &exit) {
+		end.failed = err
 	}
-	text := stderr.text()
-	switch code := exit.ExitCode(); {
-	case code == exitRetry:
-		return executor.Output{}, executor.Retry(errors.New(orElse(text, "the function failed for now")), 0)
-	case code < 0: // ended by a signal
-		return executor.Output{}, executor.Failure("crashed", fmt.Sprintf("function crashed (%s)", exit.ProcessState))
-	default:
-		return executor.Output{}, errors.New(orElse(text, fmt.Sprintf("exited with status %d", code)))
-	}
+	return end
 }
 
 func orElse(text, otherwise string) string {

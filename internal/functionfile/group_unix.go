@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package functionfile
 
@@ -12,3 +12,6 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
+
+// holdParent does nothing: here a program outlives an executor that is killed.
+func holdParent() (release func()) { return func() {} }

@@ -30,7 +30,7 @@ type endpoint struct {
 
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-func (l loader) http(at entry, where string) (executor.Handler, error) {
+func (l loader) http(at entry, where string) (*endpoint, error) {
 	entries, err := l.mapping(at.value, where)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (l loader) http(at entry, where string) (executor.Handler, error) {
 	if h.url == "" {
 		return nil, l.fault(at.key, "%s: url is missing; add the address that is posted to", where)
 	}
-	return h.run, nil
+	return h, nil
 }
 
 func (l loader) url(e entry, where string) (string, error) {
@@ -121,12 +121,7 @@ func newClient() *http.Client {
 // 408, 425, 429 and 5xx and a broken connection are technical failures, any other
 // status is a failure with the body as its text.
 func (h *endpoint) run(ctx context.Context, c executor.Call) (executor.Output, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(c.Arguments))
-	if err != nil {
-		return executor.Output{}, err
-	}
-	req.Header = h.header(c)
-	resp, err := h.client.Do(req)
+	resp, err := h.post(ctx, h.header(c), c.Arguments)
 	if err != nil {
 		return executor.Output{}, unreachable(ctx, err)
 	}
@@ -137,6 +132,20 @@ func (h *endpoint) run(ctx context.Context, c executor.Call) (executor.Output, e
 	if resp.StatusCode == http.StatusNoContent {
 		return executor.Output{}, nil
 	}
+	return h.output(ctx, resp)
+}
+
+func (h *endpoint) post(ctx context.Context, header http.Header, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	return h.client.Do(req)
+}
+
+// output reads the body of a success.
+func (h *endpoint) output(ctx context.Context, resp *http.Response) (executor.Output, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxOutput+1))
 	switch {
 	case err != nil:
@@ -180,14 +189,19 @@ func unreachable(ctx context.Context, err error) error {
 	return executor.Retry(fmt.Errorf("the function's endpoint gave no whole answer: %w", err), 0)
 }
 
-func refused(resp *http.Response) error {
+// answerText is the beginning of the body, or the status when there is none.
+func answerText(resp *http.Response) string {
 	kept := &head{n: maxError}
 	_, _ = io.Copy(kept, io.LimitReader(resp.Body, maxError+1)) // a text that breaks off is still a text
 	text := strings.TrimSpace(strings.ToValidUTF8(string(kept.kept), "\uFFFD"))
 	if kept.over {
 		text += "…"
 	}
-	text = orElse(text, fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	return orElse(text, fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+}
+
+func refused(resp *http.Response) error {
+	text := answerText(resp)
 	switch code := resp.StatusCode; {
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
 		return executor.Retry(errors.New(text), retryAfter(resp.Header.Get("Retry-After"), time.Now()))

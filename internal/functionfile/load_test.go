@@ -58,6 +58,27 @@ functions:
 	require.Equal(t, call.Function{Name: "wetter, heute"}, got[1])
 }
 
+func TestPolicyIsLoaded(t *testing.T) {
+	t.Parallel()
+	load := func(lines ...string) call.Function {
+		f, err := Load(write(t, one(append(lines, "exec: {command: [./ok.sh]}")...)))
+		require.NoError(t, err)
+		ex := executortest.New(t)
+		require.NoError(t, f.Add(ex))
+		return ex.Functions()[0]
+	}
+	f := load("total_deadline: 10m", "attempts: 5", "backoff: {initial: 500ms, max: 30s, multiplier: 3, jitter: 0.5}", "on_uncertain: verify",
+		`verify: {http: {url: "http://127.0.0.1:9000/verify"}}`)
+	require.Equal(t, call.Function{Name: "f", Verifies: true, Policy: call.Policy{
+		TotalDeadline: call.Duration(10 * time.Minute), Attempts: 5, OnUncertain: call.UncertainVerify,
+		Backoff: call.Backoff{Initial: call.Duration(500 * time.Millisecond), Max: call.Duration(30 * time.Second), Multiplier: 3, Jitter: 0.5},
+	}}, f)
+	require.Equal(t, call.UncertainVerify, load("verify: {exec: {command: [./ok.sh]}}").WithDefaults().OnUncertain)
+	require.Equal(t, call.UncertainFail, load("verify: {exec: {command: [./ok.sh]}}", "on_uncertain: fail").WithDefaults().OnUncertain)
+	require.Equal(t, call.UncertainRerun, load("on_uncertain: rerun").WithDefaults().OnUncertain)
+	require.Equal(t, call.UncertainFail, load("effects: side_effects").WithDefaults().OnUncertain)
+}
+
 // one is a file with one function of these lines, which start on line 4.
 func one(lines ...string) string {
 	return "pool: tools\nfunctions:\n  f:\n    " + strings.Join(lines, "\n    ") + "\n"
@@ -87,12 +108,33 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		"empty function":     {"pool: a\nfunctions:\n  f:\n", `FILE:3:6: function "f" must be a mapping of keys to values, not empty`},
 		"neither":            {one("description: x"), `FILE:3:3: function "f" has neither exec nor http; add the one that runs it`},
 		"both":               {one("exec: {command: [./ok.sh]}", `http: {url: "http://h"}`), `FILE:5:5: function "f" has both exec and http; keep one`},
-		"unknown member":     {one("timout: 5s"), `FILE:4:5: function "f" has no key "timout"; did you mean "timeout"? (known keys: description, parameters, timeout, queue_timeout, effects, exec, http)`},
-		"far unknown member": {one("retries: 5"), `FILE:4:5: function "f" has no key "retries" (known keys: description, parameters, timeout, queue_timeout, effects, exec, http)`},
+		"unknown member":     {one("timout: 5s"), `FILE:4:5: function "f" has no key "timout"; did you mean "timeout"? (known keys: description, parameters, timeout, queue_timeout, total_deadline, attempts, backoff, effects, on_uncertain, verify, exec, http)`},
+		"far unknown member": {one("retries: 5"), `FILE:4:5: function "f" has no key "retries" (known keys: description, parameters, timeout, queue_timeout, total_deadline, attempts, backoff, effects, on_uncertain, verify, exec, http)`},
 		"timeout, no unit":   {one("timeout: 5"), `FILE:4:14: function "f": timeout is 5; use a positive duration with a unit, such as 500ms, 5s or 2m`},
 		"timeout, bad":       {one("timeout: soon"), `FILE:4:14: function "f": timeout is "soon"; use a positive duration with a unit, such as 500ms, 5s or 2m`},
 		"timeout, negative":  {one("queue_timeout: -5s"), `FILE:4:20: function "f": queue_timeout is "-5s"; use a positive duration with a unit, such as 500ms, 5s or 2m`},
 		"effects":            {one("effects: some"), `FILE:4:14: function "f": effects is "some"; use none, idempotent or side_effects`},
+		"total_deadline":     {one("total_deadline: 0s"), `FILE:4:21: function "f": total_deadline is "0s"; use a positive duration with a unit, such as 500ms, 5s or 2m`},
+		"attempts":           {one("attempts: 0"), `FILE:4:15: function "f": attempts is 0; use a number from 1 to 1000`},
+		"attempts, part":     {one("attempts: 1.5"), `FILE:4:15: function "f": attempts is 1.5; use a whole number from 1 to 1000`},
+		"attempts, text":     {one("attempts: many"), `FILE:4:15: function "f": attempts must be a number from 1 to 1000, not a text`},
+		"attempts, negative": {one("attempts: -1"), `FILE:4:15: function "f": attempts is -1; use a number from 1 to 1000`},
+		"backoff":            {one("backoff: 5s"), `FILE:4:14: function "f": backoff must be a mapping of keys to values, not a text`},
+		"backoff, unknown":   {one("backoff: {first: 5s}"), `FILE:4:15: function "f": backoff has no key "first" (known keys: initial, max, multiplier, jitter)`},
+		"backoff, initial":   {one("backoff: {initial: 5}"), `FILE:4:24: function "f": backoff: initial is 5; use a positive duration with a unit, such as 500ms, 5s or 2m`},
+		"backoff, max":       {one("backoff: {initial: 5s, max: 1s}"), `FILE:4:5: function "f": backoff: max is 1s, less than initial, 5s; swap them`},
+		"backoff, factor":    {one("backoff: {multiplier: 0.5}"), `FILE:4:27: function "f": backoff: multiplier is 0.5; use a number from 1 to 1000`},
+		"backoff, .nan":      {one("backoff: {multiplier: .nan}"), `FILE:4:27: function "f": backoff: multiplier must be a number from 1 to 1000, not a nan`},
+		"backoff, jitter":    {one("backoff: {jitter: 2}"), `FILE:4:23: function "f": backoff: jitter is 2; use a number from 0 to 1`},
+		"backoff, no jitter": {one("backoff: {jitter: 0}"), `FILE:4:23: function "f": backoff: jitter is 0; use more than 0, so that calls which failed together do not come back together`},
+		"on_uncertain":       {one("on_uncertain: park"), `FILE:4:19: function "f": on_uncertain is "park"; use rerun, verify or fail`},
+		"nothing to verify":  {one("exec: {command: [./ok.sh]}", "on_uncertain: verify"), `FILE:5:19: function "f": on_uncertain is verify, and there is no verify; add the one that finds out, or use fail or rerun`},
+		"verify is empty":    {one("verify: {}"), `FILE:4:5: function "f": verify has neither exec nor http; add the one that finds out`},
+		"verify by both":     {one(`verify: {exec: {command: [./ok.sh]}, http: {url: "http://h"}}`), `FILE:4:42: function "f": verify has both exec and http; keep one`},
+		"verify, unknown":    {one("verify: {command: [./ok.sh]}"), `FILE:4:14: function "f": verify has no key "command" (known keys: exec, http)`},
+		"verify, missing":    {one("verify: {exec: {command: [./gone.sh]}}"), `FILE:4:31: function "f": verify: exec: command: the program DIR/gone.sh does not exist; relative paths count from dir, which defaults to the file's directory`},
+		"verify, bad url":    {one("verify: {http: {url: h}}"), `FILE:4:26: function "f": verify: http: url is "h"; write a whole address such as http://127.0.0.1:9000/path`},
+		"only verify":        {one("verify: {exec: {command: [./ok.sh]}}"), `FILE:3:3: function "f" has neither exec nor http; add the one that runs it`},
 		"description":        {one("description: [a]"), `FILE:4:18: function "f": description must be a text, not a list`},
 		"parameters, text":   {one("parameters: '{}'"), `FILE:4:17: function "f": parameters must be a mapping of keys to values, not a text`},
 		"parameters, array":  {one("parameters: {type: array}"), `FILE:4:17: function "f": parameters must be the JSON Schema of an object: write ` + "`type: object`"},

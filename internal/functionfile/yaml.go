@@ -134,6 +134,31 @@ func (s source) duration(n ast.Node, where string) (time.Duration, error) {
 	return d, nil
 }
 
+func (s source) number(n ast.Node, where string, least, most float64) (float64, error) {
+	n, err := s.plain(n)
+	if err != nil {
+		return 0, err
+	}
+	var v float64
+	switch n := n.(type) {
+	case *ast.FloatNode:
+		v = n.Value
+	case *ast.IntegerNode:
+		switch i := n.Value.(type) {
+		case int64:
+			v = float64(i)
+		case uint64:
+			v = float64(i)
+		}
+	default:
+		return 0, s.fault(n, "%s must be a number from %g to %g, not %s", where, least, most, kind(n))
+	}
+	if !(v >= least && v <= most) {
+		return 0, s.fault(n, "%s is %s; use a number from %g to %g", where, n.String(), least, most)
+	}
+	return v, nil
+}
+
 // appendJSON writes the value as JSON, keys in the file's order.
 func (s source) appendJSON(dst []byte, n ast.Node, where string) ([]byte, error) {
 	n, err := s.plain(n)
