@@ -3,5 +3,5 @@
 # would give that key to the bank.
 cents=$(sed -n 's/.*"cents" *: *\([0-9]*\).*/\1/p')
 echo "$IDEMPOTENCY_KEY $cents" >>"$LEDGER"
-sleep "${SLOW:-0}" # an executor that is killed here has charged and told nobody
+sleep "$SLOW" # an executor that is killed here has charged and told nobody
 printf '{"charged":%s,"receipt":"%s"}' "$cents" "$IDEMPOTENCY_KEY"

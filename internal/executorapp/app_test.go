@@ -26,6 +26,9 @@ functions:
     exec: {command: [cat]}
   fail:
     exec: {command: [sh, -c, "echo customer 456 not found >&2; exit 1"]}
+  charge:
+    exec: {command: [sh, -c, "echo charged twice"]}
+    verify: {exec: {command: [sh, -c, "echo receipt $IDEMPOTENCY_KEY"]}}
 `
 
 // settings parses the command line as the program does.
@@ -81,18 +84,21 @@ func TestAppServesItsFile(t *testing.T) {
 	require.Eventually(t, func() bool { status, _ := get(t, base+"/readyz"); return status == http.StatusOK }, 10*time.Second, 20*time.Millisecond)
 	_, there := registry.Function("cat")
 	require.True(t, there)
+	charge, _ := registry.Function("charge")
+	require.Equal(t, call.UncertainVerify, charge.WithDefaults().OnUncertain)
+	require.NoError(t, conn.ServeOutcomes(serving, func(context.Context, call.Key) (call.Standing, error) { return call.StandingPending, nil }))
 
 	var calls []call.Dispatch
-	for i, name := range []string{"cat", "fail"} {
+	for i, name := range []string{"cat", "fail", "charge"} {
 		calls = append(calls, call.Dispatch{
 			Call:    call.Call{Key: call.Key{Session: "s", Turn: "t", Call: name}, Function: name, Arguments: []byte(`{"n":1e400}`)},
-			Attempt: 1, Handover: 1, Nonce: "1-x" + string(rune('a'+i)), Timeout: 10 * time.Second, Deadline: time.Now().Add(time.Minute),
+			Attempt: 1, Handover: 1, Nonce: "1-x" + string(rune('a'+i)), Timeout: 10 * time.Second, Deadline: time.Now().Add(time.Minute), Uncertain: name == "charge",
 		})
 	}
 	for _, err := range conn.Publish(serving, calls) {
 		require.NoError(t, err)
 	}
-	outcomes := make(chan call.Outcome, 2)
+	outcomes := make(chan call.Outcome, len(calls))
 	consumed := make(chan struct{})
 	go func() {
 		defer close(consumed)
@@ -114,10 +120,12 @@ func TestAppServesItsFile(t *testing.T) {
 	}
 	require.Equal(t, `"{\"n\":1e400}"`, string(got["cat"].Output))
 	require.Equal(t, "customer 456 not found", got["fail"].Error)
+	require.Equal(t, `"receipt `+calls[2].IdempotencyKey()+`\n"`, string(got["charge"].Output))
 	require.Eventually(t, func() bool {
 		_, body = get(t, base+"/metrics")
 		return regexpMatch(`callfan_executor_calls_total\{function="cat",outcome="success",reason="handler"\} 1`, body) &&
 			regexpMatch(`callfan_executor_calls_total\{function="fail",outcome="failure",reason="handler"\} 1`, body) &&
+			regexpMatch(`callfan_executor_calls_total\{function="charge",outcome="success",reason="verified"\} 1`, body) &&
 			regexpMatch(`callfan_executor_calls_running\{function="cat"\} 0`, body)
 	}, 5*time.Second, 20*time.Millisecond, body)
 
