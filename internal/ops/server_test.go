@@ -86,7 +86,7 @@ func TestAdminAPI(t *testing.T) {
 
 	status, body = b.do(t, http.MethodGet, "/v1/functions", "")
 	require.Equal(t, 200, status)
-	require.JSONEq(t, `{"functions":[{"name":"get_weather","policy":{},"pool":"weather","changed_at":"2026-11-29T12:00:00Z"}]}`, body)
+	require.JSONEq(t, `{"functions":[{"name":"get_weather","policy":{},"pool":"weather","changed_at":"2026-11-29T12:00:00Z","effective_policy":{}}]}`, body)
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
