@@ -106,9 +106,9 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	cfg := d.opts.Dispatcher
 	cfg.Secret = p.secret
 	cfg.Observer = d.observers()
-	running, err := dispatcher.New(cfg, dispatcher.Parts{
+	running, err := dispatcher.New(cfg, planted(dispatcher.Parts{
 		API: d.api, Queue: p.conn, Store: p.store, Functions: registry, Source: d.source(),
-	})
+	}))
 	if err != nil {
 		return err
 	}

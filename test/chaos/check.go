@@ -18,14 +18,14 @@ func check(r *Report, w *workload, a *api, effectsDir string, end time.Time) err
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.Errors = map[string]int{}
-	doneFor := map[string]bool{} // numbers with an effect
+	h := history{acted: map[string]bool{}, ended: map[string]bool{}}
 	r.EffectsDoubledBy = map[effects.Class]int{}
 	for _, f := range effects.Functions() {
 		lines, err := effects.Read(effects.File(effectsDir, f.Name))
 		if err != nil {
 			return err
 		}
-		r.countEffects(f, lines, doneFor)
+		r.countEffects(f, lines, h)
 	}
 	for _, p := range w.planned {
 		r.Calls++
@@ -48,12 +48,21 @@ func check(r *Report, w *workload, a *api, effectsDir string, end time.Time) err
 				r.Wrong++
 				r.example("wrong %s %s: %s", p.function.Name, p.key, p.text)
 			}
-			if p.function.Class != effects.None && !doneFor[p.number] {
+			if p.function.Class != effects.None && !h.acted[p.number] {
 				r.Wrong++
 				r.example("success without its effect: %s %s", p.function.Name, p.key)
 			}
 		} else {
-			r.Errors[reasonOf(p.text)]++
+			reason := reasonOf(p.text)
+			r.Errors[reason]++
+			if reason == deadline && h.ended[p.number] {
+				r.Lost++
+				r.example("lost result of %s %s (%s): a run ended, and the model was told %s", p.function.Name, p.key, p.number, p.text)
+			}
+			if !strings.Contains(p.text, "unknown") && h.acted[p.number] {
+				r.Contradicted++
+				r.example("error in spite of the effect: %s %s: %s", p.function.Name, p.key, p.text)
+			}
 		}
 	}
 	a.mu.Lock()
@@ -84,9 +93,12 @@ func check(r *Report, w *workload, a *api, effectsDir string, end time.Time) err
 	return nil
 }
 
+// history is what executors did, by the workload's number of the call.
+type history struct{ acted, ended map[string]bool }
+
 // countEffects counts the effects of a function, and those that happened more than once.
-func (r *Report) countEffects(f effects.Function, lines []effects.Line, doneFor map[string]bool) {
-	byKey, byCall, keys := map[string]int{}, map[string][]effects.Line{}, map[string]string{}
+func (r *Report) countEffects(f effects.Function, lines []effects.Line, h history) {
+	byCall, keys := map[string][]effects.Line{}, map[string]string{}
 	for _, l := range lines {
 		switch l.Event {
 		case effects.Start:
@@ -98,10 +110,12 @@ func (r *Report) countEffects(f effects.Function, lines []effects.Line, doneFor 
 			keys[l.Key] = l.IdempotencyKey
 		case effects.Done:
 			r.Effects++
-			doneFor[l.Number] = true
-			byKey[l.IdempotencyKey]++
+			h.acted[l.Number] = true
 			byCall[l.Key] = append(byCall[l.Key], l)
+		case effects.Barrier:
+			r.Verified++
 		case effects.End:
+			h.ended[l.Number] = true
 		}
 	}
 	for key, list := range byCall {
@@ -130,16 +144,29 @@ func (p *plannedCall) stood(end time.Time) time.Duration {
 	}
 }
 
-// reasonOf sorts the errors that the model got.
+// reasonOf sorts the errors that the model got by their texts.
 func reasonOf(text string) string {
-	for _, r := range []struct{ part, name string }{
-		{"technical", "technical"}, {"nobody can tell", "unknown_outcome"}, {"unknown", "unknown_outcome"},
-		{"crashed", "crashed"}, {"no executor", "no_executor"}, {"timed out", "timeout"}, {"time is over", "deadline"},
-		{"deadline", "deadline"}, {"in time", "deadline"},
+	for _, r := range []struct{ part, reason string }{
+		{"technical reason", "gave_up"},
+		{"outcome of this call is unknown", "unknown_outcome"}, // also of calls that crashed too often
+		{"function crashed", "crashed"},
+		{"no executor is available", "no_executor"},
+		{"must not", barred},
+		{"timed out after", "timeout"},
+		{"deadline", deadline},
+		{"arrived in time", deadline},
+		{"stops", "stopped"},
 	} {
 		if strings.Contains(text, r.part) {
-			return r.name
+			return r.reason
 		}
 	}
 	return strings.Trim(text[:min(len(text), 60)], `"`)
 }
+
+const (
+	// deadline: nobody finished the call in time.
+	deadline = "deadline"
+	// barred: a frozen run woke after a verify handler had said that it did not act.
+	barred = "barred"
+)

@@ -25,7 +25,7 @@ type Report struct {
 	Calls     int `json:"calls"`
 	Answered  int `json:"answered"`
 	Succeeded int `json:"succeeded"`
-	// Lost calls were listed and have no result.
+	// Lost calls were listed and have no result, or a handler ended and the model was told of a deadline.
 	Lost int `json:"lost"`
 	// Doubled counts calls for which two different results were submitted.
 	Doubled int `json:"doubled"`
@@ -34,6 +34,9 @@ type Report struct {
 	EffectsDoubledBy map[effects.Class]int `json:"effects_doubled_by_class"`
 	// Wrong counts successes with another call's output or without their effect.
 	Wrong int `json:"wrong"`
+	// Contradicted counts errors other than "the outcome is unknown" for calls whose effect happened. It is not part of
+	// Pass: after a freeze, the truth may come second.
+	Contradicted int `json:"contradicted"`
 	// Faults is how often something was made to fail, FaultsBy by kind.
 	Faults   int            `json:"faults"`
 	FaultsBy map[string]int `json:"faults_by_kind"`
@@ -42,6 +45,8 @@ type Report struct {
 	// Runs are entries of handlers, Effects side effects.
 	Runs    int `json:"runs"`
 	Effects int `json:"effects"`
+	// Verified counts the verify handlers' answers "not done", after which a call was run again.
+	Verified int `json:"verified_not_done"`
 	// Resubmitted counts identical results that were accepted again; Replays POSTs that the API knew by their key.
 	Resubmitted int   `json:"resubmitted"`
 	Replays     int64 `json:"replays"`
@@ -71,17 +76,22 @@ func (r *Report) example(format string, args ...any) {
 	}
 }
 
+// judge decides. Results may be submitted again after a fault, but not for many calls: then several replicas own them.
 func (r *Report) judge() {
-	r.Pass = r.Lost == 0 && r.Doubled == 0 && r.EffectsDoubled == 0 && r.Wrong == 0 && r.Answered == r.Calls
+	r.Pass = r.Lost == 0 && r.Doubled == 0 && r.EffectsDoubled == 0 && r.Wrong == 0 && r.Answered == r.Calls &&
+		r.Resubmitted <= r.Calls/resubmittedShare
 }
+
+// resubmittedShare of the calls may have had their result accepted more than once.
+const resubmittedShare = 4
 
 // Write writes the table, the findings, and the JSON line last.
 func (r *Report) Write(w io.Writer) error {
 	fmt.Fprintf(w, "\nfaults\n%s", describe(r.FaultsBy))
-	fmt.Fprintf(w, "calls %d in %.0f s (seed %d): answered %d, succeeded %d, lost %d, doubled %d, wrong %d\n",
-		r.Calls, r.Seconds, r.Seed, r.Answered, r.Succeeded, r.Lost, r.Doubled, r.Wrong)
+	fmt.Fprintf(w, "calls %d in %.0f s (seed %d): answered %d, succeeded %d, lost %d, doubled %d, wrong %d, contradicted %d\n",
+		r.Calls, r.Seconds, r.Seed, r.Answered, r.Succeeded, r.Lost, r.Doubled, r.Wrong, r.Contradicted)
 	fmt.Fprintf(w, "effects %d in %d runs: more than once %d", r.Effects, r.Runs, r.EffectsDoubled)
-	for _, c := range []effects.Class{effects.Keyed, effects.Fail} {
+	for _, c := range []effects.Class{effects.Keyed, effects.Verified, effects.Fail} {
 		fmt.Fprintf(w, ", %s %d", c, r.EffectsDoubledBy[c])
 	}
 	fmt.Fprintf(w, "\nerrors told to the model:")

@@ -142,24 +142,35 @@ func (w *workload) conversation(calls []*plannedCall) *conversation {
 	return c
 }
 
-// post gives the script to the session and makes sure that the turn has begun.
+// post gives the script to the session and makes sure that the turn has begun. The API may lose a message that it
+// accepted, or only its answer. A session that has a turn would queue another message, so it is asked first.
 func (w *workload) post(ctx context.Context, c *conversation, script string, calls []*plannedCall) {
 	text, _ := json.Marshal(script) // a string always is JSON
-	for try := 0; ctx.Err() == nil; try++ {
-		if c.id == "" {
+	for ctx.Err() == nil {
+		switch {
+		case c.id == "":
 			c.id = w.create(ctx, string(text))
-		} else {
-			body := `{"events":[{"type":"agent.session.input.message","input":` + string(text) + `}]}`
-			w.request(ctx, "/agents/sessions/"+c.id+"/events", body, nil)
-		}
-		if c.id != "" && w.begun(c.id, calls[0].number) {
+		case w.begun(c.id, calls[0].number):
 			w.mu.Lock()
 			c.posted = true
 			w.mu.Unlock()
 			return
+		case w.status(ctx, c.id) == "idle":
+			body := `{"events":[{"type":"agent.session.input.message","input":` + string(text) + `}]}`
+			w.request(ctx, http.MethodPost, "/agents/sessions/"+c.id+"/events", body, nil)
+			continue
 		}
-		sleep(ctx, 200*time.Millisecond)
+		sleep(ctx, 50*time.Millisecond)
 	}
+}
+
+// status is the session's own, empty when the API does not tell.
+func (w *workload) status(ctx context.Context, id string) string {
+	var session struct {
+		Status string `json:"status"`
+	}
+	w.request(ctx, http.MethodGet, "/agents/sessions/"+id, "", &session)
+	return session.Status
 }
 
 // create makes a session with the script as its first input; empty when that failed.
@@ -171,13 +182,12 @@ func (w *workload) create(ctx context.Context, text string) string {
 	var session struct {
 		ID string `json:"id"`
 	}
-	w.request(ctx, "/agents/sessions", fmt.Sprintf(`{"agent":{"model":"gpt-6-astra","tools":[%s]},"environment":{"type":"none"},`+
+	w.request(ctx, http.MethodPost, "/agents/sessions", fmt.Sprintf(`{"agent":{"model":"gpt-6-astra","tools":[%s]},"environment":{"type":"none"},`+
 		`"metadata":{"chaos":"yes"},"input":%s}`, strings.Join(tools, ","), text), &session)
 	return session.ID
 }
 
-// begun says whether the turn of that call has begun: the simulator lists calls at once. The API may have lost the
-// message, or only its answer, so its answer does not count.
+// begun says whether the turn of that call has begun: the simulator lists calls at once.
 func (w *workload) begun(session, number string) bool {
 	results, err := w.api.sim.Results(session)
 	if err != nil {
@@ -200,10 +210,10 @@ func numberOf(arguments []byte) string {
 }
 
 // request makes a request of the user's; what fails is seen by begun.
-func (w *workload) request(ctx context.Context, path, body string, into any) {
+func (w *workload) request(ctx context.Context, method, path, body string, into any) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.api.url+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, w.api.url+path, strings.NewReader(body))
 	if err != nil {
 		return
 	}

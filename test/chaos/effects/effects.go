@@ -23,6 +23,8 @@ const (
 	// Done is the side effect itself. It happens in the middle of the run.
 	Done Event = "effect"
 	End  Event = "end"
+	// Barrier is a verify handler's answer "not done": runs that started before it must not act any more.
+	Barrier Event = "barrier"
 )
 
 // Line is one line of a function's file.
@@ -33,9 +35,11 @@ type Line struct {
 	// Key is the call's key, session/turn/call.
 	Key            string `json:"key"`
 	IdempotencyKey string `json:"idempotency_key"`
-	Attempt        int    `json:"attempt"`
-	Uncertain      bool   `json:"uncertain,omitempty"`
-	PID            int    `json:"pid"`
+	// Run is one entry of the handler.
+	Run       string `json:"run"`
+	Attempt   int    `json:"attempt"`
+	Uncertain bool   `json:"uncertain,omitempty"`
+	PID       int    `json:"pid"`
 	// At is the time in Unix milliseconds.
 	At int64 `json:"at"`
 }

@@ -9,6 +9,8 @@ const (
 	None Class = "none"
 	// Keyed is declared idempotent: its handler acts once for each idempotency key.
 	Keyed Class = "idempotent"
+	// Verified has side effects and a verify handler that tells whether a call ran.
+	Verified Class = "verify"
 	// Fail has side effects and is answered with an error when nobody knows whether it ran.
 	Fail Class = "fail"
 )
@@ -25,9 +27,10 @@ type Function struct {
 func Functions() []Function {
 	return []Function{
 		{"read", None, 40},
-		{"search", None, 17},
+		{"search", None, 15},
 		{"flaky", None, 10}, // its first attempts end in a technical failure
-		{"charge", Fail, 17},
-		{"credit", Keyed, 16},
+		{"charge", Fail, 12},
+		{"credit", Keyed, 11},
+		{"transfer", Verified, 12},
 	}
 }

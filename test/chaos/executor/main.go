@@ -7,12 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
@@ -40,30 +41,32 @@ func run(ctx context.Context, logger *slog.Logger) error {
 	}
 	dir := os.Getenv("CHAOS_EFFECTS")
 	for _, f := range effects.Functions() {
-		h := handler{file: effects.File(dir, f.Name), class: f.Class}
-		if err := executor.HandleRaw(ex, f.Name, h.run, options(f)...); err != nil {
+		h := handler{ledger: ledger{effects.File(dir, f.Name)}, class: f.Class}
+		if err := executor.HandleRaw(ex, f.Name, h.run, h.options()...); err != nil {
 			return err
 		}
 	}
 	return ex.Run(ctx)
 }
 
-func options(f effects.Function) []executor.Option {
+// handler runs one function.
+type handler struct {
+	ledger ledger
+	class  effects.Class
+}
+
+func (h handler) options() []executor.Option {
 	opts := []executor.Option{executor.WithDescription("chaos"), executor.WithTimeout(25 * time.Second)}
-	switch f.Class {
+	switch h.class {
 	case effects.None:
 		return append(opts, executor.WithEffects(call.EffectsNone))
 	case effects.Keyed:
 		return append(opts, executor.WithEffects(call.EffectsIdempotent))
+	case effects.Verified:
+		return append(opts, executor.WithVerify(h.verify))
 	default:
 		return opts
 	}
-}
-
-// handler runs one function.
-type handler struct {
-	file  string
-	class effects.Class
 }
 
 // input is what the workload asks for.
@@ -80,12 +83,9 @@ func (h handler) run(ctx context.Context, c executor.Call) (executor.Output, err
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
 		return executor.Output{}, err
 	}
-	line := effects.Line{
-		Number: in.Number, Key: c.Key.String(), IdempotencyKey: c.IdempotencyKey,
-		Attempt: c.Attempt, Uncertain: c.Uncertain,
-	}
+	line := lineOf(in, c)
 	half := time.Duration(in.MS) * time.Millisecond / 2
-	if err := h.note(effects.Start, line); err != nil {
+	if err := h.ledger.note(effects.Start, line); err != nil {
 		return executor.Output{}, err
 	}
 	if err := wait(ctx, half); err != nil {
@@ -100,52 +100,48 @@ func (h handler) run(ctx context.Context, c executor.Call) (executor.Output, err
 	if err := wait(ctx, half); err != nil {
 		return executor.Output{}, err
 	}
-	if err := h.note(effects.End, line); err != nil {
+	if err := h.ledger.note(effects.End, line); err != nil {
 		return executor.Output{}, err
 	}
 	return executor.Text("done " + in.Number), nil
-}
-
-func (h handler) note(event effects.Event, line effects.Line) error {
-	line.Event = event
-	return effects.Append(h.file, line)
 }
 
 // act is the side effect.
 func (h handler) act(ctx context.Context, line effects.Line) error {
 	switch h.class {
 	case effects.Fail:
-		return h.note(effects.Done, line)
+		return h.ledger.note(effects.Done, line)
 	case effects.Keyed:
-		return h.once(ctx, line)
+		return h.ledger.once(ctx, line)
+	case effects.Verified:
+		return h.ledger.unlessBarred(ctx, line)
 	default:
 		return nil
 	}
 }
 
-// once acts unless the key is in the ledger already, as a downstream that knows idempotency keys does.
-func (h handler) once(ctx context.Context, line effects.Line) error {
-	lock, err := os.OpenFile(h.file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
+// verify looks whether an earlier run acted. When it did not, it makes sure that it never will.
+func (h handler) verify(ctx context.Context, c executor.Call) (executor.Verdict, error) {
+	var in input
+	if err := json.Unmarshal(c.Arguments, &in); err != nil {
+		return executor.Verdict{}, err
 	}
-	defer lock.Close() // which unlocks, as the death of this process does
-	// Asked again and again, since a frozen process may hold the lock for long.
-	for syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("wait for the ledger: %w", err)
-		}
+	done, err := h.ledger.doneOrBar(ctx, lineOf(in, c))
+	switch {
+	case err != nil:
+		return executor.Verdict{}, err
+	case done:
+		return executor.Done("done " + in.Number), nil
+	default:
+		return executor.NotDone(), nil
 	}
-	lines, err := effects.Read(h.file)
-	if err != nil {
-		return err
+}
+
+func lineOf(in input, c executor.Call) effects.Line {
+	return effects.Line{
+		Number: in.Number, Key: c.Key.String(), IdempotencyKey: c.IdempotencyKey, Run: uuid.NewString(),
+		Attempt: c.Attempt, Uncertain: c.Uncertain,
 	}
-	for _, l := range lines {
-		if l.Event == effects.Done && l.IdempotencyKey == line.IdempotencyKey {
-			return nil
-		}
-	}
-	return h.note(effects.Done, line)
 }
 
 func wait(ctx context.Context, d time.Duration) error {
