@@ -75,7 +75,16 @@ bench: ## Run the benchmarks; BENCH selects them by a regular expression
 
 .PHONY: chaos
 chaos: deps ## Prove by fault injection that nothing is lost or doubled; CHAOS_TIME=3m, SEED=n, BUG=no-fence (docs/chaos.md)
-	go run ./test/chaos/run -time $(CHAOS_TIME) -seed $(SEED) $(if $(BUG),-bug $(BUG))
+	go build -o bin/chaos ./test/chaos/run
+	bin/chaos -time $(CHAOS_TIME) -seed $(SEED) $(if $(BUG),-bug $(BUG))
+
+.PHONY: chaos-bugs
+chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fault
+	go build -o bin/chaos ./test/chaos/run
+	@for bug in ack-before-save no-fence no-claim; do \
+		code=0; bin/chaos -time 2m -settle 2m -gap 8s -seed $(SEED) -bug $$bug || code=$$?; \
+		if [[ $$code != 1 ]]; then echo "the planted fault $$bug was not caught (exit code $$code)" >&2; exit 1; fi; \
+	done
 
 .PHONY: clean
 clean: ## Remove what was built

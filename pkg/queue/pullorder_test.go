@@ -21,7 +21,7 @@ func TestAPullWaitsForMessagesThatComeAfterItsEnd(t *testing.T) {
 	cluster, err := nats.Connect(server.URL())
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
-	status := func(to, text string, pending string) {
+	status := func(to, text, pending string) {
 		m := nats.NewMsg(to)
 		m.Header.Set("Status", "409")
 		m.Header.Set("Description", text)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -183,9 +184,9 @@ func spread(rng *rand.Rand, least, most time.Duration) time.Duration {
 
 // describe lists the faults by kind.
 func describe(counts map[string]int) string {
-	text := ""
+	var text strings.Builder
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		text += fmt.Sprintf("  %-28s %6d\n", kind, counts[kind])
+		fmt.Fprintf(&text, "  %-28s %6d\n", kind, counts[kind])
 	}
-	return text
+	return text.String()
 }

@@ -1,0 +1,166 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/internal/simulator"
+	"github.com/callfan/callfan/test/chaos/effects"
+)
+
+// world is a small run that went well, to be spoilt by a test.
+type world struct {
+	t   *testing.T
+	dir string
+	api *api
+	w   *workload
+	end time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Parallel()
+	sim, err := simulator.New(simulator.Config{})
+	require.NoError(t, err)
+	t.Cleanup(sim.Close)
+	a := &api{sim: sim, results: map[string]*submitted{}}
+	w := &world{t: t, dir: t.TempDir(), api: a, w: newWorkload(a, Config{Seed: 1}.random(1)), end: time.Now()}
+	for n, f := range effects.Functions() {
+		c := w.plan(f, n)
+		w.did(c, effects.Start, "run")
+		if f.Class != effects.None {
+			w.did(c, effects.Done, "run")
+		}
+		w.did(c, effects.End, "run")
+		w.answer(c, true, "done "+c.number)
+	}
+	return w
+}
+
+func (w *world) plan(f effects.Function, n int) *plannedCall {
+	c := &plannedCall{
+		number: fmt.Sprintf("t1-c%d", n), function: f, key: fmt.Sprintf("s/t/c%d", n), seen: 1,
+		listed: w.end.Add(-time.Minute), answered: w.end.Add(-50 * time.Second),
+	}
+	w.w.planned[c.number] = c
+	return c
+}
+
+func (w *world) did(c *plannedCall, event effects.Event, run string) {
+	require.NoError(w.t, effects.Append(effects.File(w.dir, c.function.Name),
+		effects.Line{Event: event, Number: c.number, Key: c.key, IdempotencyKey: "key of " + c.key, Attempt: 1, Run: run}))
+}
+
+func (w *world) answer(c *plannedCall, success bool, text string) {
+	c.success = success
+	quoted, err := json.Marshal(text)
+	require.NoError(w.t, err)
+	c.text = string(quoted)
+	w.submit(c, success, c.text)
+}
+
+func (w *world) submit(c *plannedCall, success bool, text string) {
+	body := fmt.Sprintf(`{"events":[{"type":"agent.session.input.tool_result","turn_id":"t","call_id":%q,"success":%t,"output":%s}]}`,
+		c.key[len("s/t/"):], success, text)
+	w.api.note("s", []byte(body), http.StatusAccepted)
+}
+
+func (w *world) of(class effects.Class) *plannedCall {
+	for _, c := range w.w.planned {
+		if c.function.Class == class {
+			return c
+		}
+	}
+	w.t.Fatalf("no call of class %s", class)
+	return nil
+}
+
+func (w *world) check() *Report {
+	r := &Report{FaultsBy: map[string]int{}}
+	require.NoError(w.t, check(r, w.w, w.api, w.dir, w.end))
+	r.judge()
+	var out bytes.Buffer
+	require.NoError(w.t, r.Write(&out))
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	var last Report
+	require.NoError(w.t, json.Unmarshal(lines[len(lines)-1], &last), "the last line is the report")
+	require.Equal(w.t, r.Pass, last.Pass)
+	return r
+}
+
+func TestACleanRunPasses(t *testing.T) {
+	w := newWorld(t)
+	r := w.check()
+	require.True(t, r.Pass)
+	require.Equal(t, r.Calls, r.Answered)
+	require.InDelta(t, 10, r.MaxStall, 0.1)
+}
+
+func TestTheCheckerSees(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(w *world)
+		found func(r *Report) int
+	}{
+		"a call without an answer": {
+			func(w *world) { w.of(effects.None).answered = time.Time{} },
+			func(r *Report) int { return r.Lost },
+		},
+		"a result that never arrived": {
+			func(w *world) { w.answer(w.of(effects.None), false, "no outcome of read arrived in time") },
+			func(r *Report) int { return r.Lost },
+		},
+		"two results of one call": {
+			func(w *world) { w.submit(w.of(effects.Keyed), false, `"another"`) },
+			func(r *Report) int { return r.Doubled },
+		},
+		"a payment made twice": {
+			func(w *world) { w.did(w.of(effects.Fail), effects.Done, "again") },
+			func(r *Report) int { return r.EffectsDoubledBy[effects.Fail] },
+		},
+		"an action twice for one key": {
+			func(w *world) { w.did(w.of(effects.Keyed), effects.Done, "again") },
+			func(r *Report) int { return r.EffectsDoubledBy[effects.Keyed] },
+		},
+		"a verified call that ran twice": {
+			func(w *world) { w.did(w.of(effects.Verified), effects.Done, "again") },
+			func(r *Report) int { return r.EffectsDoubledBy[effects.Verified] },
+		},
+		"the result of another call": {
+			func(w *world) { w.of(effects.None).text = `"done t1-c99"` },
+			func(r *Report) int { return r.Wrong },
+		},
+		"a success without its effect": {
+			func(w *world) {
+				f := effects.Function{Name: "charge", Class: effects.Fail}
+				w.answer(w.plan(f, 99), true, "done t1-c99")
+			},
+			func(r *Report) int { return r.Wrong },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.spoil(w)
+			r := w.check()
+			require.Equal(t, 1, c.found(r))
+			require.False(t, r.Pass)
+		})
+	}
+}
+
+func TestManyRepeatedResultsFail(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range w.w.planned {
+		w.submit(c, c.success, c.text)
+	}
+	r := w.check()
+	require.Zero(t, r.Doubled, "they are the same")
+	require.False(t, r.Pass)
+}
