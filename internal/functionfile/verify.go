@@ -61,8 +61,15 @@ func (p *program) verify(ctx context.Context, c executor.Call) (executor.Verdict
 	}
 }
 
+// The header by which an endpoint says that a 404 is its own, and its value.
+const (
+	verdictHeader  = "X-Fn-Verdict"
+	verdictNotDone = "not-done"
+)
+
 // verify posts as run does, with X-Fn-Verify: 1. A status of 200 means done with the
-// body as the output, 404 means not done.
+// body as the output, 404 with X-Fn-Verdict: not-done means not done: a 404 alone may
+// come from whatever stands before the endpoint, and would be a doubled effect.
 func (h *endpoint) verify(ctx context.Context, c executor.Call) (executor.Verdict, error) {
 	header := h.header(c)
 	header.Set("X-Fn-Verify", "1")
@@ -75,7 +82,10 @@ func (h *endpoint) verify(ctx context.Context, c executor.Call) (executor.Verdic
 	case http.StatusOK:
 		return doneWith(h.output(ctx, resp))
 	case http.StatusNotFound:
-		return executor.NotDone(), nil
+		if resp.Header.Get(verdictHeader) == verdictNotDone {
+			return executor.NotDone(), nil
+		}
+		return executor.CannotTell("the verifying endpoint answered 404 without " + verdictHeader + ": " + verdictNotDone), nil
 	default:
 		return executor.CannotTell(answerText(resp)), nil
 	}

@@ -137,6 +137,7 @@ func TestVerifyingEndpoint(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				raw, _ := io.ReadAll(r.Body)
 				got, body = r, string(raw)
+				w.Header().Set("X-Fn-Verdict", "not-done") // counts with 404 only
 				w.WriteHeader(status)
 				_, _ = io.WriteString(w, "said")
 			}))
@@ -151,6 +152,9 @@ func TestVerifyingEndpoint(t *testing.T) {
 		})
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
+	proxy := uncertain(t, verifiedBy(t, `http: {url: "`+gone.URL+`"}`))
+	require.Equal(t, call.Uncertain, proxy.Kind, "a 404 of whatever stands before the endpoint")
+	require.Contains(t, proxy.Reason, "404 without X-Fn-Verdict: not-done")
 	gone.Close()
 	o := uncertain(t, verifiedBy(t, `http: {url: "`+gone.URL+`"}`))
 	require.Equal(t, call.Uncertain, o.Kind)
