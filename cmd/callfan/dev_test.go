@@ -85,6 +85,30 @@ func TestDevServesADeveloper(t *testing.T) {
 	require.Contains(t, p.Stdout.String(), `get_customer({"customer_id":"123"}) = `)
 	require.Contains(t, p.Stdout.String(), "Customer 123")
 
+	code, p = programtest.Run(t, d.callfan(t, "sessions", "list", "--json"))
+	require.Equal(t, exitOK, code)
+	var sessions []struct{ ID string }
+	require.NoError(t, json.Unmarshal([]byte(p.Stdout.String()), &sessions))
+	session := sessions[len(sessions)-1].ID
+	for _, s := range sessions {
+		code, p = programtest.Run(t, d.callfan(t, "calls", "list", s.ID))
+		require.Equal(t, exitOK, code)
+		if strings.Contains(p.Stdout.String(), "get_customer") {
+			session = s.ID
+			break
+		}
+	}
+	key := regexp.MustCompile(session + `/\S+`).FindString(p.Stdout.String())
+	require.NotEmpty(t, key, p.Stdout)
+	code, p = programtest.Run(t, d.callfan(t, "calls", "show", key))
+	require.Equal(t, exitOK, code)
+	require.Contains(t, p.Stdout.String(), "It was answered")
+	code, p = programtest.Run(t, d.callfan(t, "calls", "show", "no/such/call"))
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, p.Stderr.String(), "no record of it")
+	code, _ = programtest.Run(t, d.callfan(t, "calls", "show", "no-key"))
+	require.Equal(t, exitInvalid, code)
+
 	code, p = programtest.Run(t, d.callfan(t, "functions", "list"))
 	require.Equal(t, exitOK, code)
 	require.Regexp(t, `(?m)^get_customer +customers +go +side_effects +fail +1 `, p.Stdout.String())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callfan/callfan/internal/dispatcher"
+	"github.com/callfan/callfan/pkg/call"
 )
 
 // DefaultListen is the address that a server listens on unless told otherwise.
@@ -35,6 +36,10 @@ type Admin interface {
 	Detach(ctx context.Context, ids ...string) error
 	// Functions lists what executors have registered.
 	Functions(ctx context.Context) ([]Function, error)
+	// Calls lists the recorded calls of a session, Call shows one; an unknown one has
+	// the state call.Absent.
+	Calls(ctx context.Context, session string) ([]Call, error)
+	Call(ctx context.Context, key call.Key) (Call, error)
 }
 
 // Check is one condition of readiness.

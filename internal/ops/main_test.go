@@ -14,6 +14,7 @@ import (
 
 	"github.com/callfan/callfan/internal/ops"
 	"github.com/callfan/callfan/internal/ops/opsclient"
+	"github.com/callfan/callfan/pkg/call"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type admin struct {
 	sessions  []ops.Session
 	functions []ops.Function
+	calls     []ops.Call
 	err       error
 	attached  []string
 	detached  []string
@@ -29,6 +31,17 @@ type admin struct {
 
 func (a *admin) Sessions(context.Context) ([]ops.Session, error)   { return a.sessions, a.err }
 func (a *admin) Functions(context.Context) ([]ops.Function, error) { return a.functions, a.err }
+func (a *admin) Calls(context.Context, string) ([]ops.Call, error) { return a.calls, a.err }
+
+func (a *admin) Call(_ context.Context, key call.Key) (ops.Call, error) {
+	for _, c := range a.calls {
+		if c.Key == key {
+			return c, a.err
+		}
+	}
+	return ops.Call{Key: key}, a.err
+}
+
 func (a *admin) Attach(_ context.Context, ids ...string) error {
 	a.attached = append(a.attached, ids...)
 	return a.err

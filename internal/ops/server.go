@@ -72,6 +72,8 @@ func (s *Server) routes() http.Handler {
 	admin.HandleFunc("POST /v1/sessions", s.attachSessions)
 	admin.HandleFunc("DELETE /v1/sessions/{id}", s.detachSession)
 	admin.HandleFunc("GET /v1/functions", s.listFunctions)
+	admin.HandleFunc("GET /v1/calls", s.listCalls)
+	admin.HandleFunc("GET /v1/calls/{session}/{turn}/{call}", s.showCall)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.live)
 	mux.HandleFunc("GET /readyz", s.ready)

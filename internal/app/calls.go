@@ -1,0 +1,57 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/callfan/callfan/internal/ops"
+	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/results"
+)
+
+// Calls lists the recorded calls of a session in the order of their claims. Before
+// the start it fails with ops.ErrNotStarted.
+func (d *Dispatcher) Calls(ctx context.Context, session string) ([]ops.Call, error) {
+	if _, _, err := d.state.dispatcher(); err != nil {
+		return nil, err
+	}
+	records, err := d.state.store.Session(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(records, func(a, b results.Record) int {
+		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.Key.Turn, b.Key.Turn), cmp.Compare(a.Key.Call, b.Key.Call))
+	})
+	list := make([]ops.Call, len(records))
+	for i, r := range records {
+		list[i] = shown(r)
+	}
+	return list, nil
+}
+
+// Call shows one call; its state is call.Absent when there is no record of it.
+// Before the start it fails with ops.ErrNotStarted.
+func (d *Dispatcher) Call(ctx context.Context, key call.Key) (ops.Call, error) {
+	if _, _, err := d.state.dispatcher(); err != nil {
+		return ops.Call{}, err
+	}
+	records, err := d.state.store.Get(ctx, []call.Key{key})
+	if err != nil {
+		return ops.Call{}, err
+	}
+	records[0].Key = key
+	return shown(records[0]), nil
+}
+
+func shown(r results.Record) ops.Call {
+	c := ops.Call{
+		Key: r.Key, Function: r.Function, State: r.State, Attempt: r.Attempt, Handover: r.Handover,
+		Claimed: r.ClaimedAt, AgeMS: r.Age.Milliseconds(), SinceMS: r.Since.Milliseconds(), Outcome: r.OutcomeID,
+	}
+	if r.Result != nil {
+		c.Reason = r.Result.Reason
+	}
+	c.Explanation = c.Explain()
+	return c
+}
