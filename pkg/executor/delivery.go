@@ -96,7 +96,20 @@ func (v *delivery) decide() ending {
 	case !time.Now().Before(v.d.Deadline):
 		return failed(call.ReasonDeadline, expiredText)
 	}
+	if v.leases.doubtful() && v.f.onUncertain(v.d) != call.UncertainRerun {
+		return v.stale()
+	}
 	return v.run(redelivered)
+}
+
+// stale ends a call that may be with another executor by now, before it is started
+// here: the one that has it decides, or the next one after this lease.
+func (v *delivery) stale() ending {
+	v.log.Warn("the process stood still for longer than a lease; a call that may be with another executor is not started", logKeys(v.d)...)
+	if v.f.onUncertain(v.d) == call.UncertainVerify {
+		return leftToLease()
+	}
+	return failed(call.ReasonUnknownOutcome, unknownOutcomeText)
 }
 
 func (v *delivery) run(uncertain bool) ending {

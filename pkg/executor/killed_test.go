@@ -49,7 +49,7 @@ func charging(ledger string, entered func(ctx context.Context, effected bool), v
 // playExecutor is the main function of an executor that is going to be killed: it
 // stands still before or after its effect, and says so.
 func playExecutor(url, ledger, stand string) error {
-	ex, err := executor.New(executor.Config{Pool: "tools", Queue: queue.Config{URL: url}, Logger: slog.New(slog.DiscardHandler)})
+	ex, err := executor.New(executor.Config{Pool: "tools", Concurrency: 1, Queue: queue.Config{URL: url}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

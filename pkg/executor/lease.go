@@ -7,8 +7,13 @@ import (
 	"time"
 )
 
-// defaultAckWait is assumed when the binding states no lease.
-const defaultAckWait = 30 * time.Second
+const (
+	// defaultAckWait is assumed when the binding states no lease.
+	defaultAckWait = 30 * time.Second
+	// doubtFor is how long it takes at most to read what arrived while the process
+	// stood still.
+	doubtFor = time.Second
+)
 
 // leases extends the leases of all held calls from one goroutine, whatever the
 // handlers do.
@@ -19,6 +24,9 @@ type leases struct {
 	ackWait time.Duration
 	held    map[*lease]struct{}
 	changed chan struct{}
+	// beaten is when the process was last seen to be at work; doubt lasts for a while
+	// after it stood still for so long that leases may have run out.
+	beaten, doubt time.Time
 }
 
 // lease is the hold on one delivered call.
@@ -89,9 +97,30 @@ func (l *leases) run(ctx context.Context) {
 	}
 }
 
+// doubtful says that a call which is about to be started may be with another executor:
+// this process stood still (SIGSTOP, a paused container, a starved machine) for most of a
+// lease, and what was delivered before is only read now. Its delivery count was true
+// when it was sent (ADR 0012).
+func (l *leases) doubtful() bool {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.alive(now)
+	return now.Before(l.doubt)
+}
+
+// alive notes that the process is at work. Beats come every third of AckWait.
+func (l *leases) alive(now time.Time) {
+	if !l.beaten.IsZero() && now.Sub(l.beaten) > l.ackWait*9/10 {
+		l.doubt = now.Add(doubtFor)
+	}
+	l.beaten = now
+}
+
 func (l *leases) beat() {
 	now := time.Now()
 	l.mu.Lock()
+	l.alive(now)
 	due := make([]taken, 0, len(l.held))
 	for h := range l.held {
 		if now.Before(h.until) {
