@@ -171,11 +171,7 @@ func (r *Registry) move(ctx context.Context, stream jetstream.Stream, raw *jetst
 	if _, err := r.c.js.PublishMsg(ctx, &nats.Msg{Subject: raw.Subject, Header: header, Data: raw.Data}); err != nil {
 		return err
 	}
-	err := stream.DeleteMsg(ctx, raw.Sequence)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == 10057 || errors.Is(err, jetstream.ErrMsgNotFound) { // deleted by another dispatcher
-		return nil
-	}
+	_, err := deleteMessage(ctx, stream, raw.Sequence) // perhaps another dispatcher did
 	return err
 }
 

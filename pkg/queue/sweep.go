@@ -47,7 +47,7 @@ func (c *Conn) sweepSubject(ctx context.Context, stream jetstream.Stream, subjec
 	if err != nil {
 		return err
 	}
-	letter := call.DeadLetter{Reason: "orphan", Detail: "no partition takes this subject", Subject: subject, Body: first.Data}
+	letter := call.DeadLetter{Reason: DeadOrphan, Detail: "no partition takes this subject", Subject: subject, Body: first.Data}
 	if err := c.Bury(ctx, letter); err != nil {
 		return err
 	}
