@@ -89,7 +89,7 @@ var events = []string{
 
 // reasons are those that become labels; executors may send others.
 var reasons = []string{
-	call.ReasonHandler, call.ReasonTimeout, call.ReasonPanic, call.ReasonUnknownOutcome, call.ReasonNoExecutor,
+	call.ReasonHandler, call.ReasonTimeout, call.ReasonPanic, call.ReasonCrashed, call.ReasonUnknownOutcome, call.ReasonNoExecutor,
 	call.ReasonInvalidName, call.ReasonInvalidArguments, call.ReasonInvalidOutput, call.ReasonTooLarge,
 	call.ReasonGaveUp, call.ReasonRefused, call.ReasonDeadline,
 }

@@ -21,6 +21,8 @@ const (
 	ReasonTimeout = "timeout"
 	// ReasonPanic: the handler panicked.
 	ReasonPanic = "panic"
+	// ReasonCrashed: it was handed out several times and never finished.
+	ReasonCrashed = "crashed"
 	// ReasonUnknownOutcome: an earlier delivery may have run and nobody can tell.
 	ReasonUnknownOutcome = "unknown_outcome"
 	// ReasonNoExecutor: no executor took the call in time.

@@ -66,8 +66,9 @@ func (w *worker) handle(t taken) {
 }
 
 // invalid leaves a message that is no call to its lease, since a newer executor may
-// understand it, and removes it after the crash limit. It cannot be answered: what
-// names the attempt is not readable. The dispatcher answers at the call's deadline.
+// understand it, and removes it after the crash limit. It cannot be answered here: what
+// names the attempt is perhaps not readable. A dispatcher answers it from its headers, or
+// at the call's deadline.
 func (w *worker) invalid(t taken, err error) {
 	removed := t.Deliveries() > crashLimit
 	w.log.Error("message is not a call", "error", err, "deliveries", t.Deliveries(), "removed", removed)

@@ -1,11 +1,15 @@
 package executor
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/callfan/callfan/pkg/call"
+)
 
 // Texts for the model that the executor itself decides.
 const (
-	unknownOutcomeText = "the outcome of this call is unknown: an earlier run was interrupted and may or may not have taken effect; do not assume either"
-	crashedText        = "function crashed: it was started several times and never finished"
+	unknownOutcomeText = call.UnknownOutcomeText
+	crashedText        = call.CrashedText
 	noVerifyText       = "on_uncertain is verify, and this executor has no verify handler for the function"
 	expiredText        = "the call's deadline passed before the function was started"
 )

@@ -42,9 +42,9 @@ func (v *delivery) again() (ending, bool) {
 	case standing == call.StandingCancelled:
 		return ending{reason: "cancelled"}, true
 	case !rerun && v.Deliveries() > crashLimit:
-		return failed("crashed", crashedText+"; "+unknownOutcomeText), true
+		return failed(call.ReasonCrashed, crashedText+"; "+unknownOutcomeText), true
 	case v.Deliveries() > crashLimit:
-		return failed("crashed", crashedText), true
+		return failed(call.ReasonCrashed, crashedText), true
 	case err != nil:
 		return v.notLookedUp(), true
 	}

@@ -16,5 +16,10 @@
 //	fn.outcome.<token>       request and reply: is this call still wanted?
 //	fn.cancel.<token>        broadcast: stop working on a call
 //
+// A call that an executor terminates leaves the stream at once. Its dispatcher learns of
+// it from the server's advisory and answers it when the reason of +TERM names it:
+// {"reason":"…","key":…,"attempt":…,"nonce":…,"result_subject":…,"on_uncertain":…}, all
+// but the reason as they are in the call's headers (ADR 0013).
+//
 // Arguments and outputs are copied as the bytes they are, never re-encoded.
 package queue

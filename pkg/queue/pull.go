@@ -164,7 +164,7 @@ func (p *Puller) Close() {
 func (p *Puller) Binding() Binding { return p.binding }
 
 func (c *Conn) taken(m *nats.Msg) *Taken {
-	t := &Taken{Deliveries: deliveries(m.Reply), Subject: m.Subject, Body: m.Data, nc: c.nc, reply: m.Reply}
+	t := &Taken{Deliveries: deliveries(m.Reply), Subject: m.Subject, Body: m.Data, nc: c.nc, reply: m.Reply, header: m.Header}
 	var err error
 	if t.Dispatch, err = c.names.decodeCall(m); err != nil {
 		t.Invalid = fmt.Errorf("%w: %w", ErrInvalidCall, err)

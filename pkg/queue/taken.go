@@ -30,8 +30,9 @@ type Taken struct {
 	Subject string
 	Body    []byte
 
-	nc    *nats.Conn
-	reply string
+	nc     *nats.Conn
+	reply  string
+	header nats.Header
 }
 
 // InProgress renews the lease for a full AckWait. It returns at once; the error is
@@ -42,16 +43,10 @@ func (t *Taken) InProgress() error { return t.nc.Publish(t.reply, inProgressBody
 // means one more delivery, which Lookup or the duplicate window absorbs.
 func (t *Taken) Ack() error { return t.nc.Publish(t.reply, ackBody) }
 
-// Term removes the call from the queue as unusable; the reason goes into the
-// server's advisory.
+// Term removes the call from the queue as unusable. The reason goes into the server's
+// advisory, with what a dispatcher needs to answer the call; see Conn.ServeAdvisories.
 func (t *Taken) Term(reason string) error {
-	reason = strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, reason)
-	return t.nc.Publish(t.reply, []byte("+TERM "+reason[:min(len(reason), 256)]))
+	return t.nc.Publish(t.reply, append([]byte("+TERM "), encodeTermReason(reason, t.header)...))
 }
 
 // deliveries reads the delivery count from the reply subject of a delivered
