@@ -244,7 +244,7 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 		if t.published {
 			s.d.obs.Count(EventReleased)
 			t.handover++
-			t.published, t.tried, t.publishAt = false, time.Time{}, now
+			t.published, t.gone, t.tried, t.publishAt = false, false, time.Time{}, now
 			s.wantPublish(now)
 		}
 	case call.Retry:

@@ -262,8 +262,12 @@ func (q *fakeQueue) Cancel(_ context.Context, key call.Key, _, _ string) error {
 }
 func (q *fakeQueue) Bury(context.Context, call.DeadLetter) error { return nil }
 func (q *fakeQueue) TooLarge(err error) bool                     { return errors.Is(err, errTooLarge) }
+func (q *fakeQueue) Gone(err error) bool                         { return errors.Is(err, errGone) }
 
-var errTooLarge = errors.New("too large")
+var (
+	errTooLarge = errors.New("too large")
+	errGone     = errors.New("gone")
+)
 
 func (q *fakeQueue) dispatches() []call.Dispatch {
 	q.mu.Lock()

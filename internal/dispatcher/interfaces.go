@@ -32,6 +32,9 @@ type Queue interface {
 	// TooLarge says whether err, from Publish, means that the call can never be
 	// published because of its size.
 	TooLarge(err error) bool
+	// Gone says whether err, from Publish, means that this hand-over was published
+	// before and is over: an executor has ended it.
+	Gone(err error) bool
 }
 
 // Functions knows the functions that executors have registered.

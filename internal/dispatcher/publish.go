@@ -95,11 +95,11 @@ func (s *session) publish(due []*tracked, now time.Time) {
 	var moves []results.Move
 	for _, t := range due {
 		t.busy = true
-		if !t.tried.IsZero() && now.Sub(t.tried) > s.d.cfg.dedupeSafe() {
-			// The queue would no longer recognise the same hand-over, and the first one
-			// may have run: a new hand-over that says so.
+		if t.gone || !t.tried.IsZero() && now.Sub(t.tried) > s.d.cfg.dedupeSafe() {
+			// The queue would no longer recognise the same hand-over, or it is over and its
+			// outcome is not to be had. The first one may have run: a new one that says so.
 			t.handover++
-			t.uncertain = true
+			t.uncertain, t.gone = true, false
 			t.tried = time.Time{}
 		}
 		if t.state != call.Seen || t.tried.IsZero() && t.handover > 1 {
@@ -184,9 +184,12 @@ func (s *session) published(due []*tracked, errs []error) {
 	var failure error
 	for i, t := range due {
 		switch err := errs[i]; {
-		case err == nil:
+		case err == nil, s.d.queue.Gone(err):
 			t.busy = false
 			t.published = true
+			if err != nil {
+				s.lostSight(t, time.Now())
+			}
 			if t.state == call.Retrying || t.state == call.Held {
 				s.enter(t, call.Seen, "", time.Now())
 			}
@@ -210,6 +213,18 @@ func (s *session) published(due []*tracked, errs []error) {
 	} else {
 		s.recovered(troublePublish)
 	}
+}
+
+// lostSight waits for the outcome of a hand-over that is over already. Normally it is on
+// its way, at the latest when the lease of a dead owner on it runs out. When the store
+// lost a record, there may be none: a retry that was recorded, or a result whose
+// message was acknowledged when the API accepted it. The call is then handed over as
+// one that may have run.
+func (s *session) lostSight(t *tracked, now time.Time) {
+	s.log.Debug("a call was published before and is over", "turn_id", t.Turn, "call_id", t.Key.Call,
+		"function", t.Function, "attempt", t.attempt)
+	t.gone, t.publishAt = true, now.Add(s.d.cfg.DuplicateWindow/3)
+	s.due.deadlines = earlier(s.due.deadlines, t.publishAt)
 }
 
 // notPublished schedules another try; the hand-over may have been stored.
@@ -252,7 +267,13 @@ func (s *session) stepDeadlines(_ context.Context, now time.Time) time.Time {
 			s.expire(t)
 		default:
 			again(t.deadline)
-			if t.published && t.state == call.Seen {
+			switch {
+			case t.gone && !now.Before(t.publishAt):
+				t.published = false
+				s.wantPublish(now)
+			case t.gone:
+				again(t.publishAt)
+			case t.published && t.state == call.Seen:
 				again(s.markQueued(t, now))
 			}
 		}

@@ -53,7 +53,7 @@ func (s *session) retry(t *tracked, dv call.Delivered, now time.Time) {
 func (s *session) nextAttempt(t *tracked, at time.Time) {
 	t.attempt++
 	t.handover = 1
-	t.published, t.uncertain, t.tried, t.publishAt = false, false, time.Time{}, at
+	t.published, t.uncertain, t.gone, t.tried, t.publishAt = false, false, false, time.Time{}, at
 	s.setDeadline(t)
 	s.wantPublish(at)
 }

@@ -103,6 +103,8 @@ type tracked struct {
 	tried     time.Time
 	published bool
 	uncertain bool
+	// gone: the current hand-over is over, and its outcome did not come yet.
+	gone      bool
 	publishAt time.Time
 	backoff   *backoff.ExponentialBackOff
 	deferred  bool

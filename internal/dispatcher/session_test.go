@@ -197,6 +197,53 @@ func TestPublicationIsRepeatedAndThenUncertain(t *testing.T) {
 	})
 }
 
+func TestHandOverThatIsOverIsRepeatedAsUncertain(t *testing.T) {
+	t.Parallel()
+	start := func(t *testing.T, then func(b *bench)) {
+		synctest.Test(t, func(t *testing.T) {
+			b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+			b.queue.fail = errGone // an earlier owner published it, and the store lost the record
+			b.run(t, Config{DuplicateWindow: time.Minute}, func() {
+				wait(time.Second)
+				b.queue.mu.Lock()
+				b.queue.fail = nil
+				b.queue.mu.Unlock()
+				then(b)
+			})
+		})
+	}
+	key := listedCalls(1)[0]
+	d := call.Dispatch{Call: key, Attempt: 1, Handover: 1, Nonce: call.NewNonces([]byte("0123456789abcdef")).For(key.Key, call.Token(key.Function), 1)}
+	t.Run("no outcome comes", func(t *testing.T) {
+		start(t, func(b *bench) {
+			wait(15 * time.Second)
+			require.Empty(t, b.queue.dispatches(), "its outcome may be on its way")
+			wait(10 * time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1)
+			require.Equal(t, 2, ds[0].Handover)
+			require.True(t, ds[0].Uncertain)
+		})
+	})
+	t.Run("its result comes", func(t *testing.T) {
+		start(t, func(b *bench) {
+			b.queue.deliver(d, call.Outcome{Key: d.Key, Nonce: d.Nonce, Kind: call.Success, Output: []byte(`"x"`)})
+			wait(time.Minute)
+			require.Empty(t, b.queue.dispatches())
+			require.Equal(t, call.Settled, b.store.state(d.Key))
+		})
+	})
+	t.Run("it was given back", func(t *testing.T) {
+		start(t, func(b *bench) {
+			b.queue.deliver(d, call.Outcome{Key: d.Key, Nonce: d.Nonce, Kind: call.Released})
+			wait(time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1)
+			require.False(t, ds[0].Uncertain, "it was never started")
+		})
+	})
+}
+
 func TestReleasedCallIsHandedOverAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

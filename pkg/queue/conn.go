@@ -97,6 +97,9 @@ func (c *Conn) MaxPayload() int64 { return c.nc.MaxPayload() }
 // of its size.
 func (c *Conn) TooLarge(err error) bool { return errors.Is(err, ErrTooLarge) }
 
+// Gone says whether err, from Publish, means that the hand-over is over already.
+func (c *Conn) Gone(err error) bool { return errors.Is(err, ErrGone) }
+
 // Ready says whether the connection stands and JetStream answers. The error names
 // what is missing.
 func (c *Conn) Ready(ctx context.Context) error {

@@ -17,6 +17,8 @@ var (
 	// ErrInvalidOutcome: the outcome cannot be put on the wire. Nothing was
 	// published. Final.
 	ErrInvalidOutcome = errors.New("invalid outcome")
+	// ErrGone: the hand-over was published before, and an executor has ended it.
+	ErrGone = errors.New("the hand-over was published before and is over")
 	// ErrTooLarge: the message exceeds the server's limit; see TooLargeError.
 	// Nothing was stored. Final.
 	ErrTooLarge = errors.New("message too large")

@@ -21,12 +21,17 @@ const ackTimeout = 5 * time.Second
 // A hand-over that is already stored counts as success. When NATS does not answer,
 // the message is sent again under the same id, for Config.RetryFor at most.
 //
+// ErrGone says that the hand-over was stored once and is not any more, so an executor
+// ended it: nobody will be given it again, and its outcome is in the results stream or
+// was taken from there.
+//
 // Errors wrap ErrInvalidFunction, ErrInvalidCall, ErrTooLarge, ErrBacklogFull or
 // ErrPermission, all of which mean that nothing was stored, or ErrUnavailable or
 // the cause of ctx's end, which leave that open.
 func (c *Conn) Publish(ctx context.Context, dispatches []call.Dispatch) []error {
 	errs := make([]error, len(dispatches))
 	burst := make([]publication, 0, len(dispatches))
+	earlier := make([]uint64, len(dispatches))
 	for i := range dispatches {
 		msg, err := c.names.encodeCall(&dispatches[i])
 		if err == nil {
@@ -36,10 +41,28 @@ func (c *Conn) Publish(ctx context.Context, dispatches []call.Dispatch) []error 
 			errs[i] = err
 			continue
 		}
-		burst = append(burst, publication{msg: msg, err: &errs[i]})
+		burst = append(burst, publication{msg: msg, err: &errs[i], earlier: &earlier[i]})
 	}
 	c.publishAll(ctx, "call", burst, false)
+	for i, seq := range earlier {
+		if seq > 0 && errs[i] == nil && c.ended(ctx, seq) {
+			errs[i] = ErrGone
+		}
+	}
 	return errs
+}
+
+// ended says whether the call that was stored under the sequence number is certainly
+// not in its stream any more.
+func (c *Conn) ended(ctx context.Context, seq uint64) bool {
+	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	stream, err := c.js.Stream(ctx, c.names.calls())
+	if err != nil {
+		return false
+	}
+	_, err = stream.GetMsg(ctx, seq)
+	return errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
 func (c *Conn) checkSize(what string, msg *nats.Msg) error {
@@ -51,11 +74,13 @@ func (c *Conn) checkSize(what string, msg *nats.Msg) error {
 	return nil
 }
 
-// publication is one message on its way; err is where its fate goes.
+// publication is one message on its way; err is where its fate goes. earlier, when not
+// nil, takes the sequence number of a message that was stored before under the same id.
 type publication struct {
-	msg    *nats.Msg
-	future jetstream.PubAckFuture
-	err    *error
+	msg     *nats.Msg
+	future  jetstream.PubAckFuture
+	err     *error
+	earlier *uint64
 }
 
 // publishAll sends every message and waits for all confirmations. What failed for
@@ -112,7 +137,10 @@ func (c *Conn) awaitAck(ctx context.Context, p publication, start time.Time) err
 			return &PermissionError{Operation: "publish", Subject: p.msg.Subject, User: c.cfg.User}
 		}
 		select {
-		case <-stored: // now or before
+		case ack := <-stored: // now or before
+			if ack.Duplicate && p.earlier != nil {
+				*p.earlier = ack.Sequence
+			}
 			return nil
 		case err := <-failed:
 			return err
