@@ -14,7 +14,7 @@ import (
 const examples = 8
 
 // check compares what was asked, what was accepted and what was done.
-func check(r *Report, w *workload, a *api, effectsDir string, end time.Time) error {
+func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.Errors = map[string]int{}
@@ -55,9 +55,13 @@ func check(r *Report, w *workload, a *api, effectsDir string, end time.Time) err
 		} else {
 			reason := reasonOf(p.text)
 			r.Errors[reason]++
-			if reason == deadline && h.ended[p.number] {
+			switch {
+			case reason == deadline && h.ended[p.number]:
 				r.Lost++
 				r.example("lost result of %s %s (%s): a run ended, and the model was told %s", p.function.Name, p.key, p.number, p.text)
+			case o.firstSucceeded(p.key):
+				r.Lost++
+				r.example("lost result of %s %s (%s): a success was published, and the model was told %s", p.function.Name, p.key, p.number, p.text)
 			}
 			if !strings.Contains(p.text, "unknown") && h.acted[p.number] {
 				r.Contradicted++

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/simulator"
@@ -22,6 +23,7 @@ type world struct {
 	dir string
 	api *api
 	w   *workload
+	out *outcomes
 	end time.Time
 }
 
@@ -31,7 +33,10 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(sim.Close)
 	a := &api{sim: sim, results: map[string]*submitted{}}
-	w := &world{t: t, dir: t.TempDir(), api: a, w: newWorkload(a, Config{Seed: 1}.random(1)), end: time.Now()}
+	w := &world{
+		t: t, dir: t.TempDir(), api: a, w: newWorkload(a, Config{Seed: 1}.random(1)),
+		out: &outcomes{succeeded: map[string]bool{}}, end: time.Now(),
+	}
 	for n, f := range effects.Functions() {
 		c := w.plan(f, n)
 		w.did(c, effects.Start, "run")
@@ -66,6 +71,13 @@ func (w *world) answer(c *plannedCall, success bool, text string) {
 	w.submit(c, success, c.text)
 }
 
+func (w *world) published(c *plannedCall, kind string) {
+	m := nats.NewMsg("fn.result.f.p00")
+	m.Header.Set("Nats-Msg-Id", "1-nonce."+kind)
+	m.Data = fmt.Appendf(nil, `{"session_id":"s","turn_id":"t","call_id":%q}`, c.key[len("s/t/"):])
+	w.out.note(m)
+}
+
 func (w *world) submit(c *plannedCall, success bool, text string) {
 	body := fmt.Sprintf(`{"events":[{"type":"agent.session.input.tool_result","turn_id":"t","call_id":%q,"success":%t,"output":%s}]}`,
 		c.key[len("s/t/"):], success, text)
@@ -84,7 +96,7 @@ func (w *world) of(class effects.Class) *plannedCall {
 
 func (w *world) check() *Report {
 	r := &Report{FaultsBy: map[string]int{}}
-	require.NoError(w.t, check(r, w.w, w.api, w.dir, w.end))
+	require.NoError(w.t, check(r, w.w, w.api, w.out, w.dir, w.end))
 	r.judge()
 	var out bytes.Buffer
 	require.NoError(w.t, r.Write(&out))
@@ -115,6 +127,15 @@ func TestTheCheckerSees(t *testing.T) {
 		},
 		"a result that never arrived": {
 			func(w *world) { w.answer(w.of(effects.None), false, "no outcome of read arrived in time") },
+			func(r *Report) int { return r.Lost },
+		},
+		"a published success that was forgotten": {
+			func(w *world) {
+				c := w.of(effects.Fail)
+				w.published(c, "success")
+				w.published(c, "failure")
+				w.answer(c, false, "the outcome of this call is unknown")
+			},
 			func(r *Report) int { return r.Lost },
 		},
 		"two results of one call": {

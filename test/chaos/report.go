@@ -25,7 +25,8 @@ type Report struct {
 	Calls     int `json:"calls"`
 	Answered  int `json:"answered"`
 	Succeeded int `json:"succeeded"`
-	// Lost calls were listed and have no result, or a handler ended and the model was told of a deadline.
+	// Lost calls were listed and have no result, or were answered with an error although a success had been published
+	// first, or with a deadline although a handler had ended.
 	Lost int `json:"lost"`
 	// Doubled counts calls for which two different results were submitted.
 	Doubled int `json:"doubled"`

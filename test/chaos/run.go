@@ -64,6 +64,10 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	log.Info("started")
 
+	published := &outcomes{succeeded: map[string]bool{}}
+	if err := published.listen(inst.conn); err != nil {
+		return nil, err
+	}
 	w := newWorkload(api, cfg.random(1))
 	n := &nemesis{cfg: cfg, inst: inst, api: api, log: log, counts: map[string]int{}}
 	watching, stopWatching := context.WithCancel(ctx)
@@ -106,7 +110,7 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 		r.Faults += c
 	}
 	inst.leftovers(ctx, r, w)
-	if err := check(r, w, api, inst.effectsDir(), end); err != nil {
+	if err := check(r, w, api, published, inst.effectsDir(), end); err != nil {
 		return nil, err
 	}
 	r.judge()
