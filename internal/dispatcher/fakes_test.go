@@ -162,6 +162,7 @@ type fakeAPI struct {
 	calls   []call.Call
 	gets    int
 	batches []call.Batch
+	gone    bool
 	// submit decides about a submission; nil accepts it and applies it.
 	submit func(ctx context.Context, b call.Batch) error
 }
@@ -170,6 +171,9 @@ func (a *fakeAPI) Session(_ context.Context, id string) (call.Session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.gets++
+	if a.gone {
+		return call.Session{}, &call.Refusal{Class: call.RefusedGone, Status: 404, Err: errors.New("no such session")}
+	}
 	return call.Session{ID: id, Status: "requires_action", Calls: slices.Clone(a.calls)}, nil
 }
 
@@ -204,6 +208,8 @@ type fakeQueue struct {
 	outcomes  chan []call.Delivered
 	// run makes the outcome of a dispatch; nil answers nothing.
 	run func(call.Dispatch) (call.Outcome, bool)
+	// slow is how long a publication takes.
+	slow time.Duration
 	// fail makes publications fail.
 	fail      error
 	acks      int
@@ -215,6 +221,7 @@ func newFakeQueue(run func(call.Dispatch) (call.Outcome, bool)) *fakeQueue {
 }
 
 func (q *fakeQueue) Publish(_ context.Context, ds []call.Dispatch) []error {
+	<-time.After(q.slow)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	errs := make([]error, len(ds))

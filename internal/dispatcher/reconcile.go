@@ -185,7 +185,9 @@ func (s *session) verifyLater(t *tracked, now time.Time) {
 
 func (s *session) notListed(t *tracked, number int, now time.Time) {
 	switch {
-	case t.busy || t.inBatch:
+	case t.busy:
+		s.wantGet(now.Add(confirmAfter)) // the answer under way comes first
+	case t.inBatch: // the API's answer to the batch decides
 	case t.state.Final():
 		delete(s.calls, t.Key)
 	case t.state == call.Submitted:

@@ -357,3 +357,43 @@ func TestConflictIsFinalOnceTheCallIsGone(t *testing.T) {
 		})
 	})
 }
+
+func TestSessionIsGoneWhenItsResultsAreSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(2)}, queue: newFakeQueue(succeed), store: newMemory("s")}
+		b.api.submit = func(context.Context, call.Batch) error {
+			b.api.mu.Lock()
+			b.api.gone = true
+			b.api.mu.Unlock()
+			return &call.Refusal{Class: call.RefusedGone, Status: 404, Err: errors.New("no such session")}
+		}
+		b.run(t, Config{}, func() {
+			wait(10 * time.Second)
+			_, batches := b.api.seen()
+			require.Len(t, batches, 1, "a session that is gone is not asked again and again")
+			for _, c := range listedCalls(2) {
+				require.Equal(t, call.Cancelled, b.store.state(c.Key))
+			}
+			require.Equal(t, 2, b.queue.acks, "nothing waits for it any more")
+		})
+	})
+}
+
+func TestCallThatVanishesWhileItIsPublished(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.queue.slow = 3 * time.Second
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			b.api.mu.Lock()
+			b.api.calls = nil
+			b.api.mu.Unlock()
+			b.d.Nudge("s", "test")
+			wait(5 * time.Second)
+			require.Equal(t, call.Cancelled, b.store.state(listedCalls(1)[0].Key))
+			require.Len(t, b.queue.cancelled, 1)
+		})
+	})
+}

@@ -88,6 +88,9 @@ func (s *session) refused(b *submission, r *call.Refusal, now time.Time) {
 		s.again(b, now.Add(max(authDelay, r.RetryAfter)))
 	case call.RefusedGone:
 		s.dissolve(b)
+		for _, t := range b.calls {
+			t.retryAt = now.Add(time.Second) // the look at the session comes first
+		}
 		s.wantGet(now)
 	case call.RefusedUnknownCall:
 		s.refusedUnknown(b, named, now)
