@@ -35,6 +35,7 @@ type commands struct {
 	Simulate  simulateCommand  `cmd:"" help:"Serve the simulator of the OpenAI Agents API."`
 	Ask       askCommand       `cmd:"" help:"Ask an agent that has all registered functions, and print its calls and its answer."`
 	Calls     callsCommand     `cmd:"" help:"Show the calls of a session, or one call and why it is where it is."`
+	Dead      deadCommand      `cmd:"" help:"List, show, replay or drop messages that could not be used."`
 	Functions functionsCommand `cmd:"" help:"List the functions that executors have registered, or show one."`
 	Sessions  sessionsCommand  `cmd:"" help:"Watch sessions, or list those that are watched."`
 

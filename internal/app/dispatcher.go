@@ -103,6 +103,7 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	if err != nil {
 		return err
 	}
+	d.serveAdvisories(desk, p.conn)
 	cfg := d.opts.Dispatcher
 	cfg.Secret = p.secret
 	cfg.Observer = d.observers()

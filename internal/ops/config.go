@@ -40,6 +40,7 @@ type Admin interface {
 	// the state call.Absent.
 	Calls(ctx context.Context, session string) ([]Call, error)
 	Call(ctx context.Context, key call.Key) (Call, error)
+	DeadLetters
 }
 
 // Check is one condition of readiness.

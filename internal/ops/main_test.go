@@ -24,9 +24,10 @@ type admin struct {
 	sessions  []ops.Session
 	functions []ops.Function
 	calls     []ops.Call
-	err       error
-	attached  []string
-	detached  []string
+	deadLetters
+	err      error
+	attached []string
+	detached []string
 }
 
 func (a *admin) Sessions(context.Context) ([]ops.Session, error)   { return a.sessions, a.err }
