@@ -24,7 +24,21 @@ type api struct {
 
 	mu      sync.Mutex
 	results map[string]*submitted // by session/turn/call
+	// asked are the replicas that asked about a session within a window of time.
+	asked map[window]map[string]bool
 }
+
+// window is a short time in the life of a session.
+type window struct {
+	session string
+	number  int64
+}
+
+// windowLength is much shorter than the time for which a session normally stays with one replica.
+const windowLength = 2 * time.Second
+
+// replicaHeader names the replica; each dispatcher is given a project of its own.
+const replicaHeader = "OpenAI-Project"
 
 // submitted is what was submitted for one call.
 type submitted struct {
@@ -50,7 +64,7 @@ func serveAPI() (*api, error) {
 		sim.Close()
 		return nil, err
 	}
-	a := &api{sim: sim, url: "http://" + listener.Addr().String() + "/v1", results: map[string]*submitted{}}
+	a := &api{sim: sim, url: "http://" + listener.Addr().String() + "/v1", results: map[string]*submitted{}, asked: map[window]map[string]bool{}}
 	a.server = &http.Server{Handler: a.noting(sim.Handler()), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = a.server.Serve(listener) }() // ends by Close
 	return a, nil
@@ -64,6 +78,7 @@ func (a *api) close() {
 // noting passes requests on and notes the results in POSTs of events.
 func (a *api) noting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.asks(r)
 		path, isEvents := strings.CutSuffix(r.URL.Path, "/events")
 		if !isEvents || r.Method != http.MethodPost {
 			next.ServeHTTP(w, r)
@@ -78,6 +93,23 @@ func (a *api) noting(next http.Handler) http.Handler {
 		defer func() { a.note(path[strings.LastIndexByte(path, '/')+1:], body, status.code) }() // after an abort too
 		next.ServeHTTP(status, r)
 	})
+}
+
+// asks notes which replica looks at a session or submits to it.
+func (a *api) asks(r *http.Request) {
+	replica := r.Header.Get(replicaHeader)
+	_, rest, found := strings.Cut(r.URL.Path, "/agents/sessions/")
+	if replica == "" || !found {
+		return
+	}
+	session, _, _ := strings.Cut(rest, "/")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := window{session, time.Now().UnixNano() / int64(windowLength)}
+	if a.asked[w] == nil {
+		a.asked[w] = map[string]bool{}
+	}
+	a.asked[w][replica] = true
 }
 
 type statusWriter struct {

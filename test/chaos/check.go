@@ -88,6 +88,13 @@ func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end t
 		}
 		r.example("doubled %s: %s", key, strings.Join(all, " and "))
 	}
+	shared := 0
+	for _, replicas := range a.asked {
+		if len(replicas) > 1 {
+			shared++
+		}
+	}
+	r.Shared = float64(shared) / float64(max(1, len(a.asked)))
 	stats := a.sim.Stats()
 	r.Conflicts, r.Replays, r.Batches = stats.Conflicts, stats.IdempotentReplays, stats.Batches
 	for kind, n := range stats.FaultsFired {

@@ -32,7 +32,7 @@ func newWorld(t *testing.T) *world {
 	sim, err := simulator.New(simulator.Config{})
 	require.NoError(t, err)
 	t.Cleanup(sim.Close)
-	a := &api{sim: sim, results: map[string]*submitted{}}
+	a := &api{sim: sim, results: map[string]*submitted{}, asked: map[window]map[string]bool{}}
 	w := &world{
 		t: t, dir: t.TempDir(), api: a, w: newWorkload(a, Config{Seed: 1}.random(1)),
 		out: &outcomes{succeeded: map[string]bool{}}, end: time.Now(),
@@ -184,4 +184,15 @@ func TestManyRepeatedResultsFail(t *testing.T) {
 	r := w.check()
 	require.Zero(t, r.Doubled, "they are the same")
 	require.False(t, r.Pass)
+}
+
+func TestSessionsWithSeveralOwnersFail(t *testing.T) {
+	w := newWorld(t)
+	for _, replica := range []string{"dispatcher-1", "dispatcher-2"} {
+		r, err := http.NewRequest(http.MethodGet, "http://api/v1/agents/sessions/s", http.NoBody)
+		require.NoError(t, err)
+		r.Header.Set(replicaHeader, replica)
+		w.api.asks(r)
+	}
+	require.False(t, w.check().Pass)
 }

@@ -154,7 +154,7 @@ func (i *installation) startCallfan(apiURL string) error {
 		args := []string{
 			"--nats", i.natsURL, "--replicas", "3", "--partitions", strconv.Itoa(partitions), "--ack-wait", ackWait.String(),
 			"--redis", "redis://" + i.sentinelAddr + "/0?master_name=" + masterName, "--redis-mode", "sentinel",
-			"--openai-base-url", apiURL, "--select", "metadata.chaos=yes", "--poll-interval", "2s",
+			"--openai-base-url", apiURL, "--openai-project", name, "--select", "metadata.chaos=yes", "--poll-interval", "2s",
 			"--lease-ttl", leaseTTL.String(), "--listen", "", "--log-format", "json", "--log-level", "debug",
 		}
 		if n == 0 { // the others draw a new name at each start

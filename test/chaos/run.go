@@ -104,6 +104,7 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 		log.Error("calls are lost", "error", err)
 	}
 	end := time.Now()
+	stopWatching()
 	r := &Report{Bug: cfg.Bug, Seed: cfg.Seed, Seconds: cfg.Duration.Seconds(), SettleSeconds: end.Sub(healed).Seconds()}
 	r.FaultsBy = n.injected()
 	for _, c := range r.FaultsBy {
