@@ -11,25 +11,34 @@ import (
 	"github.com/callfan/callfan/internal/sources"
 )
 
-// attachSessions attaches the sessions that the options name.
+// attachAgain is how often the sessions that the options name are attached once more: a
+// store that lost its data has lost the list of watched sessions too.
+const attachAgain = time.Minute
+
+// attachSessions keeps the sessions that the options name attached.
 func (d *Dispatcher) attachSessions(ctx context.Context, running *dispatcher.Dispatcher) {
 	if len(d.opts.Sessions) == 0 {
 		return
 	}
 	waits := backoff.NewExponentialBackOff(backoff.WithInitialInterval(250*time.Millisecond),
 		backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
-	for said := false; ; said = true {
+	for said := false; ; {
 		err := running.Attach(ctx, d.opts.Sessions...)
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
-		if !said {
+		wait := waits.NextBackOff()
+		if err == nil {
+			waits.Reset()
+			said, wait = false, attachAgain
+		} else if !said {
+			said = true
 			d.log.Warn("sessions cannot be attached yet; trying until they are", "sessions", len(d.opts.Sessions), "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(waits.NextBackOff()):
+		case <-time.After(wait):
 		}
 	}
 }

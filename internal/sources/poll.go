@@ -77,7 +77,7 @@ func (p Poll) Run(ctx context.Context, to Attacher) {
 }
 
 func (p Poll) follow(ctx context.Context, selector Selector, to Attacher) {
-	seen := map[string]bool{} // the listed sessions that are attached
+	seen := map[string]bool{} // the listed sessions that are attached, and whether they waited
 	delays := newBackoff(p.Interval, 10*p.Interval)
 	failing := ""
 	for {
@@ -100,7 +100,7 @@ func (p Poll) follow(ctx context.Context, selector Selector, to Attacher) {
 
 // look lists once. What came before an error counts.
 func (p Poll) look(ctx context.Context, selector Selector, seen map[string]bool, to Attacher) (err error) {
-	listed := map[string]bool{}
+	listed, waits := map[string]bool{}, map[string]bool{}
 	var fresh, waiting []string
 	whole := true
 	for s, failure := range p.API.List(ctx, selector) {
@@ -116,10 +116,17 @@ func (p Poll) look(ctx context.Context, selector Selector, seen map[string]bool,
 			continue
 		}
 		listed[s.ID] = true
-		if !seen[s.ID] {
+		waits[s.ID] = s.Status == "requires_action"
+		waited, known := seen[s.ID]
+		// One that still waits is attached again: a store that lost its data has lost the
+		// list of watched sessions too, and nobody else would notice.
+		if !known || waits[s.ID] && waited {
 			fresh = append(fresh, s.ID)
 		}
-		if s.Status == "requires_action" {
+		if known {
+			seen[s.ID] = waits[s.ID]
+		}
+		if waits[s.ID] {
 			waiting = append(waiting, s.ID)
 		}
 	}
@@ -129,7 +136,7 @@ func (p Poll) look(ctx context.Context, selector Selector, seen map[string]bool,
 			break
 		}
 		for _, id := range chunk {
-			seen[id] = true
+			seen[id] = waits[id]
 		}
 	}
 	for _, id := range waiting {

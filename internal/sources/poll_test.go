@@ -76,11 +76,25 @@ func TestPollAttachesOnceAndNudgesTheWaiting(t *testing.T) {
 		sources.Summary{ID: "c", Status: "failed"}, sources.Summary{ID: "a", Status: "requires_action"})
 	poll(t, sources.Poll{API: api, Selectors: make([]sources.Selector, 1)}, func(look func() []string, _ *recorder) {
 		require.Equal(t, []string{"attach a b", "nudge a listed"}, look())
-		require.Equal(t, []string{"nudge a listed"}, look())
+		require.Equal(t, []string{"attach a", "nudge a listed"}, look(), "it still waits: perhaps it is watched no more")
 		api.set(nil, sources.Summary{ID: "b", Status: "requires_action"}, sources.Summary{ID: "d", Status: "in_progress"})
 		require.Equal(t, []string{"attach d", "nudge b listed"}, look())
 		api.set(nil, sources.Summary{ID: "a", Status: "idle"})
 		require.Equal(t, []string{"attach a"}, look(), "a session that left the list comes back as new")
+	})
+}
+
+// A store that was emptied has lost the list of watched sessions.
+func TestPollAttachesAgainWhatStillWaits(t *testing.T) {
+	t.Parallel()
+	api := &catalog{}
+	api.set(nil, sources.Summary{ID: "a", Status: "requires_action"}, sources.Summary{ID: "b", Status: "idle"})
+	poll(t, sources.Poll{API: api, Selectors: []sources.Selector{{}}}, func(look func() []string, _ *recorder) {
+		require.Contains(t, look(), "attach a b")
+		require.Contains(t, look(), "attach a")
+		api.set(nil, sources.Summary{ID: "a", Status: "idle"}, sources.Summary{ID: "b", Status: "requires_action"})
+		require.Equal(t, []string{"nudge b listed"}, look())
+		require.Contains(t, look(), "attach b")
 	})
 }
 
