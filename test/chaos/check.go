@@ -60,8 +60,8 @@ func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end t
 				r.Lost++
 				r.example("lost result of %s %s (%s): a run ended, and the model was told %s", p.function.Name, p.key, p.number, p.text)
 			case o.firstSucceeded(p.key):
-				r.Lost++
-				r.example("lost result of %s %s (%s): a success was published, and the model was told %s", p.function.Name, p.key, p.number, p.text)
+				r.Overtaken++
+				r.example("overtaken result of %s %s (%s): a success was published, and the model was told %s", p.function.Name, p.key, p.number, p.text)
 			}
 			if !strings.Contains(p.text, "unknown") && h.acted[p.number] {
 				r.Contradicted++

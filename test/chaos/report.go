@@ -25,8 +25,7 @@ type Report struct {
 	Calls     int `json:"calls"`
 	Answered  int `json:"answered"`
 	Succeeded int `json:"succeeded"`
-	// Lost calls were listed and have no result, or were answered with an error although a success had been published
-	// first, or with a deadline although a handler had ended.
+	// Lost calls were listed and have no result, or were answered with a deadline although a handler had ended.
 	Lost int `json:"lost"`
 	// Doubled counts calls for which two different results were submitted.
 	Doubled int `json:"doubled"`
@@ -38,6 +37,9 @@ type Report struct {
 	// Contradicted counts errors other than "the outcome is unknown" for calls whose effect happened. It is not part of
 	// Pass: after a freeze, the truth may come second.
 	Contradicted int `json:"contradicted"`
+	// Overtaken counts calls that were answered with an error although a success had been published before: it was with
+	// a dispatcher that died, and the error of a later delivery was saved first. It is not part of Pass.
+	Overtaken int `json:"overtaken"`
 	// Faults is how often something was made to fail, FaultsBy by kind.
 	Faults   int            `json:"faults"`
 	FaultsBy map[string]int `json:"faults_by_kind"`
@@ -97,8 +99,8 @@ const (
 // Write writes the table, the findings, and the JSON line last.
 func (r *Report) Write(w io.Writer) error {
 	fmt.Fprintf(w, "\nfaults\n%s", describe(r.FaultsBy))
-	fmt.Fprintf(w, "calls %d in %.0f s (seed %d): answered %d, succeeded %d, lost %d, doubled %d, wrong %d, contradicted %d\n",
-		r.Calls, r.Seconds, r.Seed, r.Answered, r.Succeeded, r.Lost, r.Doubled, r.Wrong, r.Contradicted)
+	fmt.Fprintf(w, "calls %d in %.0f s (seed %d): answered %d, succeeded %d, lost %d, doubled %d, wrong %d, contradicted %d, overtaken %d\n",
+		r.Calls, r.Seconds, r.Seed, r.Answered, r.Succeeded, r.Lost, r.Doubled, r.Wrong, r.Contradicted, r.Overtaken)
 	fmt.Fprintf(w, "effects %d in %d runs: more than once %d", r.Effects, r.Runs, r.EffectsDoubled)
 	for _, c := range []effects.Class{effects.Keyed, effects.Verified, effects.Fail} {
 		fmt.Fprintf(w, ", %s %d", c, r.EffectsDoubledBy[c])
