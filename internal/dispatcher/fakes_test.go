@@ -19,6 +19,8 @@ type memory struct {
 	records  map[call.Key]*results.Record
 	changed  map[call.Key]time.Time
 	attached []string
+	// slow is how long a claim takes.
+	slow time.Duration
 }
 
 func newMemory(sessions ...string) *memory {
@@ -33,6 +35,7 @@ func (m *memory) view(r *results.Record) results.Record {
 }
 
 func (m *memory) Claim(_ context.Context, _ uint64, claims []results.Claim) ([]results.Record, error) {
+	<-time.After(m.slow)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []results.Record

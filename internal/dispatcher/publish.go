@@ -118,7 +118,7 @@ func (s *session) publish(due []*tracked, now time.Time) {
 		t.releases = nil
 	}
 	s.async(func() func() {
-		ctx, cancel := context.WithTimeout(s.p.ctx, publishTimeout)
+		ctx, cancel := context.WithTimeout(s.p.work, publishTimeout)
 		defer cancel()
 		if err := s.record(ctx, moves); err != nil {
 			return func() { s.notPublished(due, err) }

@@ -265,11 +265,16 @@ func (s *session) claim(fresh []call.Call, now time.Time) {
 			claims[i].State = call.Held
 		}
 	}
+	s.claims.running++
 	s.async(func() func() {
-		ctx, cancel := context.WithTimeout(s.p.ctx, requestTimeout)
+		// Not the partition's context: a graceful stop hands over what it claims.
+		ctx, cancel := context.WithTimeout(s.p.work, requestTimeout)
 		defer cancel()
 		recs, err := s.d.store.Claim(ctx, s.p.fence, claims)
-		return func() { s.claimed(claims, recs, err) }
+		return func() {
+			s.claims.running--
+			s.claimed(claims, recs, err)
+		}
 	})
 }
 

@@ -72,6 +72,8 @@ type retrieval struct {
 // claiming is the state of the session's claims.
 type claiming struct {
 	backoff *backoff.ExponentialBackOff
+	// running counts the claims under way.
+	running int
 	// awaiting: the session is woken when the registered functions change.
 	awaiting bool
 }
@@ -251,6 +253,11 @@ func (s *session) load(ctx context.Context) bool {
 					t := &tracked{Call: call.Call{Key: r.Key, Function: r.Function}}
 					s.calls[r.Key] = t
 					s.adopt(t, r, now)
+					// Whether its owner published it, and what came of it, nobody knows. The queue
+					// recognises a repeated hand-over unless its server was restarted after the call
+					// had been run; so if this one is stored, it says that the call may have run
+					// (ADR 0014).
+					t.uncertain = r.State == call.Seen
 				}
 			}
 			s.wantGet(now)
@@ -268,14 +275,20 @@ func (s *session) load(ctx context.Context) bool {
 	}
 }
 
-// drain lets a graceful stop finish the submission under way and note it.
+// drain lets a graceful stop finish what is under way: the submission, and the
+// hand-over of calls that were claimed, which the next owner would have to treat as
+// calls that may have run.
 func (s *session) drain() {
 	if !s.p.graceful.Load() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.p.work, s.d.cfg.StopTimeout)
 	defer cancel()
-	for s.out.running || s.moves.running {
+	for {
+		s.stepPublish(ctx, time.Now())
+		if !s.out.running && !s.moves.running && !s.publishing && s.claims.running == 0 {
+			break
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/results"
 )
 
 // bench is a dispatcher of one session in virtual time.
@@ -395,5 +396,37 @@ func TestCallThatVanishesWhileItIsPublished(t *testing.T) {
 			require.Equal(t, call.Cancelled, b.store.state(listedCalls(1)[0].Key))
 			require.Len(t, b.queue.cancelled, 1)
 		})
+	})
+}
+
+func TestCallFoundClaimedIsHandedOverAsUncertain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(2)}, queue: newFakeQueue(succeed), store: newMemory("s")}
+		key := listedCalls(2)[0].Key
+		_, err := b.store.Claim(context.Background(), 1, []results.Claim{{Key: key, Function: "f", State: call.Seen}})
+		require.NoError(t, err)
+		wait(5 * time.Second) // its owner is dead
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			for _, d := range b.queue.dispatches() {
+				require.Equal(t, d.Key == key, d.Uncertain, "only what somebody else claimed")
+				require.Equal(t, 1, d.Handover, "the queue recognises it if it has it")
+			}
+			require.Equal(t, call.Settled, b.store.state(key))
+		})
+	})
+}
+
+func TestGracefulStopHandsOverWhatItClaimed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(3)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.store.slow, b.queue.slow = 2*time.Second, 2*time.Second
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			require.Empty(t, b.queue.dispatches(), "the claim is under way")
+		})
+		require.Len(t, b.queue.dispatches(), 3)
 	})
 }
