@@ -165,7 +165,7 @@ func (s *session) completed(t *tracked, c results.Completion, done results.Compl
 		}
 		return
 	}
-	if t.result != nil && t.state == call.Submitted || t.state.Final() {
+	if t.state.Final() {
 		ackAll()
 		return
 	}

@@ -166,6 +166,8 @@ type fakeAPI struct {
 	gets    int
 	batches []call.Batch
 	gone    bool
+	// lose makes accepted results vanish.
+	lose func() bool
 	// submit decides about a submission; nil accepts it and applies it.
 	submit func(ctx context.Context, b call.Batch) error
 }
@@ -192,6 +194,9 @@ func (a *fakeAPI) Submit(ctx context.Context, b call.Batch) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.lose != nil && a.lose() {
+		return nil
+	}
 	for _, answer := range b.Answers {
 		a.calls = slices.DeleteFunc(a.calls, func(c call.Call) bool { return c.Key == answer.Key })
 	}
@@ -278,6 +283,12 @@ var (
 	errTooLarge = errors.New("too large")
 	errGone     = errors.New("gone")
 )
+
+func (q *fakeQueue) acked() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.acks
+}
 
 func (q *fakeQueue) dispatches() []call.Dispatch {
 	q.mu.Lock()

@@ -430,3 +430,27 @@ func TestGracefulStopHandsOverWhatItClaimed(t *testing.T) {
 		require.Len(t, b.queue.dispatches(), 3)
 	})
 }
+
+func TestOutcomeStaysUntilTheResultIsApplied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(succeed), store: newMemory("s")}
+		var lose atomic.Bool
+		lose.Store(true)
+		b.api.lose = func() bool { return lose.Load() }
+		b.run(t, Config{Resend: 20 * time.Second}, func() {
+			wait(10 * time.Second)
+			require.Equal(t, call.Submitted, b.store.state(listedCalls(1)[0].Key))
+			ds := b.queue.dispatches()
+			again, _ := succeed(ds[0])
+			again.Key, again.Nonce = ds[0].Key, ds[0].Nonce
+			b.queue.deliver(ds[0], again) // its lease ran out
+			wait(5 * time.Second)
+			require.Zero(t, b.queue.acked(), "accepted is not applied")
+			lose.Store(false)
+			wait(20 * time.Second)
+			require.Equal(t, call.Settled, b.store.state(listedCalls(1)[0].Key))
+			require.Equal(t, 2, b.queue.acked())
+		})
+	})
+}

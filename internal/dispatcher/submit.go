@@ -72,8 +72,9 @@ func (s *session) accepted(b *submission, now time.Time) {
 			continue
 		}
 		s.enter(t, call.Submitted, t.answer().Result.Reason, now)
-		s.moves.add(results.Move{Key: t.Key, To: call.Submitted}, t.acks, now)
-		t.acks = nil
+		// The outcome's message stays until the session shows that the result was
+		// applied: an accepted result can be lost, and so can the store (ADR 0015).
+		s.moves.add(results.Move{Key: t.Key, To: call.Submitted}, nil, now)
 	}
 	s.wantGet(now)
 }
