@@ -91,6 +91,7 @@ func (s *session) retrieved(number int, got call.Session, err error) {
 	s.get.backoff.Reset()
 	s.get.status = got.Status
 	s.recovered(troubleRetrieve)
+	s.log.Debug("retrieved", "status", got.Status, "calls", len(got.Calls), "tracked", len(s.calls))
 	s.compare(number, now, got)
 }
 
@@ -199,7 +200,9 @@ func (s *session) notListed(t *tracked, number int, now time.Time) {
 	case t.missing.IsZero():
 		t.missing = now
 		s.wantGet(now.Add(confirmAfter))
-	case now.Sub(t.missing) >= confirmAfter*9/10:
+	case now.Sub(t.missing) < confirmAfter*9/10:
+		s.wantGet(t.missing.Add(confirmAfter)) // this look was asked for before that one
+	default:
 		s.cancel(t, "no longer required", now)
 	}
 }

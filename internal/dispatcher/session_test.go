@@ -296,7 +296,9 @@ func TestVanishedCallIsCancelledAfterASecondLook(t *testing.T) {
 			b.api.calls = nil
 			b.api.mu.Unlock()
 			b.d.Nudge("s", "test")
-			wait(100 * time.Millisecond)
+			wait(10 * time.Millisecond)
+			b.d.Nudge("s", "another look in between")
+			wait(90 * time.Millisecond)
 			require.Equal(t, call.Seen, b.store.state(key), "one look may be stale")
 			wait(time.Second)
 			require.Equal(t, call.Cancelled, b.store.state(key))
