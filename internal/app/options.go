@@ -83,6 +83,7 @@ func (o Options) withDefaults() Options {
 	o.Dispatcher.Logger = o.Logger
 	o.Dispatcher.Partitions = o.Queue.Partitions
 	o.Dispatcher.DuplicateWindow = o.Queue.DuplicateWindow
+	o.Dispatcher.OutcomeLease = o.Queue.OutcomeLease()
 	o.Dispatcher.StopTimeout = cmp.Or(o.Dispatcher.StopTimeout, 10*time.Second)
 	o.KV.Partitions = o.Queue.Partitions
 	o.KV.Replicas = cmp.Or(o.KV.Replicas, o.Queue.Replicas)

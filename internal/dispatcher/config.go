@@ -39,6 +39,9 @@ type Config struct {
 	// DuplicateWindow is how long the queue recognises a repeated publication.
 	// Defaults to 2 min.
 	DuplicateWindow time.Duration
+	// OutcomeLease is how long the queue waits for the ack of an outcome before it
+	// hands it out again. Defaults to 10 s.
+	OutcomeLease time.Duration
 	// UnknownAfter is how long a call waits for somebody to register its function.
 	// Defaults to 60 s.
 	UnknownAfter time.Duration
@@ -81,6 +84,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Linger, 10*time.Millisecond)
 	def(&c.Resend, 15*time.Second)
 	def(&c.DuplicateWindow, 2*time.Minute)
+	def(&c.OutcomeLease, 10*time.Second)
 	def(&c.UnknownAfter, call.DefaultQueueTimeout)
 	def(&c.DeferredTimeout, 24*time.Hour)
 	def(&c.StopTimeout, 10*time.Second)

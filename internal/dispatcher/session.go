@@ -253,11 +253,13 @@ func (s *session) load(ctx context.Context) bool {
 					t := &tracked{Call: call.Call{Key: r.Key, Function: r.Function}}
 					s.calls[r.Key] = t
 					s.adopt(t, r, now)
-					// Whether its owner published it, and what came of it, nobody knows. The queue
-					// recognises a repeated hand-over unless its server was restarted after the call
-					// had been run; so if this one is stored, it says that the call may have run
-					// (ADR 0014).
-					t.uncertain = r.State == call.Seen
+					if r.State == call.Seen {
+						// Nobody knows whether its owner published it. If it was run and acked, its
+						// outcome comes when the dead owner's hold on it ends, and a server that was
+						// restarted meanwhile would not recognise the hand-over any more: wait for
+						// the outcome before handing over again (ADR 0014).
+						t.publishAt = now.Add(s.d.cfg.OutcomeLease * 11 / 10)
+					}
 				}
 			}
 			s.wantGet(now)

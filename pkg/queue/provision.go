@@ -156,10 +156,14 @@ func (c *Conn) createOrGet(ctx context.Context, key string, value []byte) ([]byt
 // out again as often, which the store recognises.
 const resultsAckWait = 10 * time.Second
 
+// OutcomeLease is how long an outcome stays with a dispatcher that took it and did
+// not ack it. Ask it of a configuration with its defaults.
+func (c Config) OutcomeLease() time.Duration { return min(c.AckWait, resultsAckWait) }
+
 func (c *Conn) resultDurableConfig(partition int) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: resultDurable(partition), FilterSubject: c.names.prefix + ".result.*." + partitionToken(partition),
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: min(c.cfg.AckWait, resultsAckWait), MaxDeliver: -1,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.cfg.OutcomeLease(), MaxDeliver: -1,
 		MaxAckPending: c.cfg.MaxAckPending, MaxRequestBatch: maxPull, MaxRequestExpires: maxExpires,
 		MemoryStorage: !c.cfg.ResultConsumersOnFile,
 	}
