@@ -141,7 +141,7 @@ func (s *session) savedAll(list []saved) {
 }
 
 // completed takes over the store's answer about a result of call t. acks are called
-// once the API accepted the result.
+// once the call has ended (ADR 0015).
 func (s *session) completed(t *tracked, c results.Completion, done results.Completed, acks []func()) {
 	now := time.Now()
 	if done.Verdict == results.Saved && c.Attempt != 0 && c.Attempt < t.attempt && t.state.Open() {

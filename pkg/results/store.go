@@ -4,7 +4,7 @@
 // Two implementations pass one conformance suite (package storetest):
 // redisstore for production and kvstore, on JetStream, for embedded and small
 // installations. The store is a join and an index, never the only copy: an
-// outcome message stays in its stream until the API accepted the result, and the
+// outcome message stays in its stream until the API applied the result, and the
 // session's required actions stand above both.
 package results
 
