@@ -112,12 +112,20 @@ func (d *Dispatcher) Nudge(id, trigger string) {
 }
 
 // Standing answers an executor that asks about a call before running it again.
-func (d *Dispatcher) Standing(ctx context.Context, key call.Key) (call.Standing, error) {
-	recs, err := d.store.Get(ctx, []call.Key{key})
+func (d *Dispatcher) Standing(ctx context.Context, q call.Question) (call.Standing, error) {
+	recs, err := d.store.Get(ctx, []call.Key{q.Key})
 	if err != nil {
 		return "", err
 	}
-	return recs[0].State.Standing(), nil
+	standing := recs[0].State.Standing()
+	attempt, genuine := d.nonces.Check(q.Key, q.Token, q.Nonce)
+	if standing == call.StandingPending && genuine &&
+		(attempt < recs[0].Attempt || attempt == recs[0].Attempt && recs[0].State == call.Retrying) {
+		// Its outcome was a technical failure, and another attempt follows: this one must
+		// not run beside it.
+		return call.StandingAnswered, nil
+	}
+	return standing, nil
 }
 
 // SessionInfo describes a session that this replica serves.

@@ -86,7 +86,7 @@ func TestAppServesItsFile(t *testing.T) {
 	require.True(t, there)
 	charge, _ := registry.Function("charge")
 	require.Equal(t, call.UncertainVerify, charge.WithDefaults().OnUncertain)
-	require.NoError(t, conn.ServeOutcomes(serving, func(context.Context, call.Key) (call.Standing, error) { return call.StandingPending, nil }))
+	require.NoError(t, conn.ServeOutcomes(serving, func(context.Context, call.Question) (call.Standing, error) { return call.StandingPending, nil }))
 
 	var calls []call.Dispatch
 	for i, name := range []string{"cat", "fail", "charge"} {

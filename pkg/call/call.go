@@ -36,6 +36,9 @@ type Dispatch struct {
 	Uncertain bool
 	// OnUncertain is what the executor does with a call that may have run.
 	OnUncertain OnUncertain
+	// Sequence is the message's number in the queue, set by its publication; 0 when it is
+	// not known.
+	Sequence uint64
 	// Traceparent is the W3C trace context, empty without tracing.
 	Traceparent string
 }

@@ -31,6 +31,16 @@ type DeadLetter struct {
 	Body           []byte
 }
 
+// Question is what an executor asks about a call before it runs it again.
+type Question struct {
+	Key
+	// Token is the function's token in the subject of the question; the server's
+	// permissions vouch for it.
+	Token string
+	// Nonce is that of the attempt that was delivered again. It need not be genuine.
+	Nonce string
+}
+
 // Standing is what a dispatcher answers to an executor that asks about a call
 // before it runs it again.
 type Standing string
@@ -39,7 +49,8 @@ type Standing string
 const (
 	// StandingPending: no result is saved; somebody waits for one.
 	StandingPending Standing = "pending"
-	// StandingAnswered: a result is saved; running it again is useless.
+	// StandingAnswered: the attempt is over: a result is saved or waits to be, a later
+	// attempt follows, or an operator decides. Running it would be wrong.
 	StandingAnswered Standing = "answered"
 	// StandingCancelled: nobody waits for the result any more.
 	StandingCancelled Standing = "cancelled"
@@ -52,6 +63,8 @@ func (s State) Standing() Standing {
 	switch {
 	case s == Absent:
 		return StandingUnknown
+	case s == Parked:
+		return StandingAnswered
 	case s.Open():
 		return StandingPending
 	case s == Cancelled:

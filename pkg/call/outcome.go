@@ -22,6 +22,8 @@ const (
 	// Uncertain says that an earlier delivery may have taken effect and that the
 	// executor could not find out: the verify handler could not tell.
 	Uncertain Kind = "uncertain"
+	// Rerun has a parked call run again. Only an operator decides so, see Nonces.Decision.
+	Rerun Kind = "rerun"
 	// Deferred says that the result will be posted later by whoever holds the nonce.
 	Deferred Kind = "deferred"
 )
@@ -43,6 +45,9 @@ type Outcome struct {
 	// After, for Retry: the executor's wish for the delay; zero leaves it to the
 	// dispatcher.
 	After time.Duration
+	// Executor names the process that reported it, for the call's history; empty when
+	// it did not say.
+	Executor string
 	// Cause is a short machine word about a Failure that the executor itself
 	// decided ("timeout", "panic", "unknown_outcome"), for counters; empty when the
 	// handler returned the error.

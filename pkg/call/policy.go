@@ -32,6 +32,9 @@ const (
 	UncertainVerify OnUncertain = "verify"
 	// UncertainFail tells the model that the outcome is unknown.
 	UncertainFail OnUncertain = "fail"
+	// UncertainPark asks the verify handler, if there is one, and leaves what it cannot
+	// tell to an operator. The model waits meanwhile.
+	UncertainPark OnUncertain = "park"
 )
 
 // Policy is how a function wants to be run. The zero value is the safe default.
@@ -166,9 +169,9 @@ func (p Policy) validate() error {
 		return fmt.Errorf("effects is %q; use none, idempotent or side_effects", p.Effects)
 	}
 	switch p.OnUncertain {
-	case "", UncertainRerun, UncertainVerify, UncertainFail:
+	case "", UncertainRerun, UncertainVerify, UncertainFail, UncertainPark:
 	default:
-		return fmt.Errorf("on_uncertain is %q; use rerun, verify or fail", p.OnUncertain)
+		return fmt.Errorf("on_uncertain is %q; use rerun, verify, fail or park", p.OnUncertain)
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ const (
 	ReasonGaveUp = "gave_up"
 	// ReasonRefused: the API refused the result, and this one took its place.
 	ReasonRefused = "refused"
+	// ReasonOperator: an operator answered it.
+	ReasonOperator = "operator"
 	// ReasonDeadline: no outcome arrived before the call's deadline.
 	ReasonDeadline = "deadline"
 )

@@ -14,6 +14,8 @@ const (
 	Queued State = "queued"
 	// Retrying: an attempt failed for a technical reason; the next one waits for its time.
 	Retrying State = "retrying"
+	// Parked: it may have taken effect and nobody can tell; an operator decides.
+	Parked State = "parked"
 	// Succeeded: a result is saved, to be submitted.
 	Succeeded State = "succeeded"
 	// Failed: an error for the model is saved, to be submitted.
@@ -33,10 +35,11 @@ const (
 // Seen follows itself when a hand-over of unknown fate is published once more.
 var transitions = map[State][]State{
 	Absent:    {Seen, Held, Succeeded, Failed},
-	Seen:      {Seen, Queued, Held, Retrying, Succeeded, Failed, Cancelled},
+	Seen:      {Seen, Queued, Held, Retrying, Parked, Succeeded, Failed, Cancelled},
 	Held:      {Seen, Queued, Succeeded, Failed, Cancelled},
-	Queued:    {Seen, Retrying, Succeeded, Failed, Cancelled},
+	Queued:    {Seen, Retrying, Parked, Succeeded, Failed, Cancelled},
 	Retrying:  {Seen, Succeeded, Failed, Cancelled},
+	Parked:    {Seen, Succeeded, Failed, Cancelled},
 	Succeeded: {Submitted, Settled, Cancelled, Obsolete},
 	Failed:    {Submitted, Settled, Cancelled, Obsolete},
 	Submitted: {Settled, Obsolete},
@@ -67,7 +70,7 @@ func (s State) From() []State {
 
 // States lists every state, Absent first, in the order of a call's life.
 func States() []State {
-	return []State{Absent, Seen, Held, Queued, Retrying, Succeeded, Failed, Submitted, Settled, Cancelled, Obsolete}
+	return []State{Absent, Seen, Held, Queued, Retrying, Parked, Succeeded, Failed, Submitted, Settled, Cancelled, Obsolete}
 }
 
 // Final says that nothing more will happen to the call.
@@ -77,4 +80,6 @@ func (s State) Final() bool { return s == Settled || s == Cancelled || s == Obso
 func (s State) Saved() bool { return s == Succeeded || s == Failed || s == Submitted }
 
 // Open says that the call still waits for a result.
-func (s State) Open() bool { return s == Seen || s == Held || s == Queued || s == Retrying }
+func (s State) Open() bool {
+	return s == Seen || s == Held || s == Queued || s == Retrying || s == Parked
+}

@@ -21,6 +21,7 @@ var meanings = map[call.State]string{
 	call.Held:      "claimed; waits for an executor to register the function",
 	call.Queued:    "known to be in the stream, or with an executor",
 	call.Retrying:  "an attempt failed for a technical reason; the next one waits for its time",
+	call.Parked:    "it may have taken effect and nobody can tell; an operator decides",
 	call.Succeeded: "a result is saved, to be submitted",
 	call.Failed:    "an error for the model is saved, to be submitted",
 	call.Submitted: "the API accepted the result; it is not yet seen to be applied",

@@ -44,7 +44,7 @@ func install(t *testing.T, opts ...testservers.NATSOption) *installation {
 	require.NoError(t, i.conn.Provision(ctx))
 	i.reg, err = i.conn.ServeRegistry(ctx)
 	require.NoError(t, err)
-	require.NoError(t, i.conn.ServeOutcomes(ctx, func(context.Context, call.Key) (call.Standing, error) {
+	require.NoError(t, i.conn.ServeOutcomes(ctx, func(context.Context, call.Question) (call.Standing, error) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		return i.standing, nil

@@ -344,7 +344,7 @@ func TestPolicyOptions(t *testing.T) {
 		"attempts 0":        WithAttempts(0),
 		"attempts 1001":     WithAttempts(1001),
 		"total deadline":    WithTotalDeadline(0),
-		"on uncertain":      WithOnUncertain("park"),
+		"on uncertain":      WithOnUncertain("pray"),
 		"no choice":         WithOnUncertain(""),
 		"nil verify":        WithVerify(nil),
 		"nil typed verify":  WithTypedVerify[struct{}](nil),

@@ -41,7 +41,7 @@ func validTraceparent(s string) bool {
 // validOnUncertain says whether the choice is known; empty leaves it to the executor.
 func validOnUncertain(choice call.OnUncertain) bool {
 	switch choice {
-	case "", call.UncertainRerun, call.UncertainVerify, call.UncertainFail:
+	case "", call.UncertainRerun, call.UncertainVerify, call.UncertainFail, call.UncertainPark:
 		return true
 	}
 	return false
@@ -63,7 +63,7 @@ func (n names) encodeCall(d *call.Dispatch) (*nats.Msg, error) {
 	case d.Partition < 0:
 		return nil, fmt.Errorf("%w %s: partition %d is negative", ErrInvalidCall, d.Key, d.Partition)
 	case !validOnUncertain(d.OnUncertain):
-		return nil, fmt.Errorf("%w %s: on_uncertain is %q; use rerun, verify, fail or nothing", ErrInvalidCall, d.Key, d.OnUncertain)
+		return nil, fmt.Errorf("%w %s: on_uncertain is %q; use rerun, verify, fail, park or nothing", ErrInvalidCall, d.Key, d.OnUncertain)
 	case len(d.Arguments) > 0 && !json.Valid(d.Arguments):
 		return nil, fmt.Errorf("%w %s: the arguments are not JSON", ErrInvalidCall, d.Key)
 	}

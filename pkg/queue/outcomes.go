@@ -19,16 +19,22 @@ const concurrentAnswers = 64
 // ServeOutcomes answers executors that ask how a call stands, until ctx ends. It
 // returns once it listens. answer may be called by many goroutines at once; its
 // error tells the executor to ask again.
-func (c *Conn) ServeOutcomes(ctx context.Context, answer func(context.Context, call.Key) (call.Standing, error)) error {
+func (c *Conn) ServeOutcomes(ctx context.Context, answer func(context.Context, call.Question) (call.Standing, error)) error {
 	return c.serve(ctx, c.names.outcome("*"), func(ctx context.Context, m *nats.Msg) []byte {
-		var key call.Key
-		err := members(m.Data, func(name, value []byte) error { return readKeyMember(&key, name, value) })
-		if err == nil && (key.Session == "" || key.Turn == "" || key.Call == "") {
+		q := call.Question{Token: lastToken(m.Subject)}
+		err := members(m.Data, func(name, value []byte) (err error) {
+			if string(name) == "nonce" {
+				q.Nonce, err = decodeString(value)
+				return err
+			}
+			return readKeyMember(&q.Key, name, value)
+		})
+		if err == nil && (q.Session == "" || q.Turn == "" || q.Call == "") {
 			err = errors.New("session_id, turn_id or call_id is missing")
 		}
 		var standing call.Standing
 		if err == nil {
-			standing, err = answer(ctx, key)
+			standing, err = answer(ctx, q)
 		}
 		if err != nil {
 			return append(appendString([]byte(`{"error":`), err.Error()), '}')

@@ -58,7 +58,7 @@ func TestLeastPrivilege(t *testing.T) {
 	stop, err := executor.OnCancel([]string{"get_weather"}, func(k call.Key, _ string) { cancelled <- k })
 	require.NoError(t, err)
 	defer stop()
-	require.NoError(t, i.dispatcher.ServeOutcomes(serving(t), func(context.Context, call.Key) (call.Standing, error) {
+	require.NoError(t, i.dispatcher.ServeOutcomes(serving(t), func(context.Context, call.Question) (call.Standing, error) {
 		return call.StandingAnswered, nil
 	}))
 	collected := i.collect(t)

@@ -17,7 +17,8 @@ import (
 const ackTimeout = 5 * time.Second
 
 // Publish stores hand-overs in the calls stream, in one burst, and returns when
-// each is confirmed or has failed; the errors are in the order of the dispatches.
+// each is confirmed or has failed; the errors are in the order of the dispatches. It
+// sets the Sequence of each that is stored.
 // A hand-over that is already stored counts as success. When NATS does not answer,
 // the message is sent again under the same id, for Config.RetryFor at most.
 //
@@ -31,7 +32,7 @@ const ackTimeout = 5 * time.Second
 func (c *Conn) Publish(ctx context.Context, dispatches []call.Dispatch) []error {
 	errs := make([]error, len(dispatches))
 	burst := make([]publication, 0, len(dispatches))
-	earlier := make([]uint64, len(dispatches))
+	earlier := make([]bool, len(dispatches))
 	for i := range dispatches {
 		msg, err := c.names.encodeCall(&dispatches[i])
 		if err == nil {
@@ -41,11 +42,11 @@ func (c *Conn) Publish(ctx context.Context, dispatches []call.Dispatch) []error 
 			errs[i] = err
 			continue
 		}
-		burst = append(burst, publication{msg: msg, err: &errs[i], earlier: &earlier[i]})
+		burst = append(burst, publication{msg: msg, err: &errs[i], sequence: &dispatches[i].Sequence, earlier: &earlier[i]})
 	}
 	c.publishAll(ctx, "call", burst, false)
-	for i, seq := range earlier {
-		if seq > 0 && errs[i] == nil && c.ended(ctx, seq) {
+	for i, stored := range earlier {
+		if stored && errs[i] == nil && c.ended(ctx, dispatches[i].Sequence) {
 			errs[i] = ErrGone
 		}
 	}
@@ -74,13 +75,14 @@ func (c *Conn) checkSize(what string, msg *nats.Msg) error {
 	return nil
 }
 
-// publication is one message on its way; err is where its fate goes. earlier, when not
-// nil, takes the sequence number of a message that was stored before under the same id.
+// publication is one message on its way; err is where its fate goes. sequence and
+// earlier, when not nil, are where its number goes and whether it was stored before.
 type publication struct {
-	msg     *nats.Msg
-	future  jetstream.PubAckFuture
-	err     *error
-	earlier *uint64
+	msg      *nats.Msg
+	err      *error
+	future   jetstream.PubAckFuture
+	sequence *uint64
+	earlier  *bool
 }
 
 // publishAll sends every message and waits for all confirmations. What failed for
@@ -138,8 +140,8 @@ func (c *Conn) awaitAck(ctx context.Context, p publication, start time.Time) err
 		}
 		select {
 		case ack := <-stored: // now or before
-			if ack.Duplicate && p.earlier != nil {
-				*p.earlier = ack.Sequence
+			if p.sequence != nil {
+				*p.sequence, *p.earlier = ack.Sequence, ack.Duplicate
 			}
 			return nil
 		case err := <-failed:

@@ -200,13 +200,13 @@ func TestLookup(t *testing.T) {
 
 	var mu sync.Mutex
 	failures := 2
-	require.NoError(t, i.dispatcher.ServeOutcomes(serving(t), func(_ context.Context, key call.Key) (call.Standing, error) {
+	require.NoError(t, i.dispatcher.ServeOutcomes(serving(t), func(_ context.Context, q call.Question) (call.Standing, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if failures--; failures >= 0 {
 			return "", errors.New("the store is away")
 		}
-		if key != d.Key {
+		if q.Key != d.Key || q.Nonce != d.Nonce || q.Token != call.Token(d.Function) {
 			return call.StandingUnknown, nil
 		}
 		return call.StandingCancelled, nil

@@ -40,10 +40,28 @@ type Record struct {
 	// Result is the saved result. Nil before there is one, and after the call's
 	// end, when the store drops bodies.
 	Result *call.Result
+	// History are the call's steps, the oldest first, each step of a state, attempt or
+	// hand-over with its note. Only Get and Session set it. Of a long history the middle
+	// is left out.
+	History []Step
 	// Age is the time since the claim, Since the time since the last change of
 	// state, attempt or hand-over, both by the store's clock.
 	Age, Since time.Duration
 }
+
+// Step is one step in a call's life.
+type Step struct {
+	// At is the store's clock, to the millisecond.
+	At    time.Time
+	State call.State
+	// Attempt and Handover are those that the step left in the record.
+	Attempt, Handover int
+	// Note is what the dispatcher noted about it; empty when there was nothing to note.
+	Note string
+}
+
+// MaxNote is how many bytes of a note are kept. Line breaks in notes become spaces.
+const MaxNote = 200
 
 // Claim asks to record a call that required actions list. A call that is claimed
 // again keeps its record, whatever Function and State say.
@@ -66,6 +84,8 @@ type Completion struct {
 	// Attempt is the attempt that it answers; kept when Adopt makes the record,
 	// whose hand-over is then 0: unknown.
 	Attempt int
+	// Note goes into the call's history, when this completion saves the result.
+	Note string
 	// Adopt makes the record when the call is unknown: for a store that lost it.
 	Adopt bool
 }
@@ -104,6 +124,10 @@ type Move struct {
 	To call.State
 	// Attempt and Handover, when not zero, replace the record's.
 	Attempt, Handover int
+	// Note goes into the call's history. A move to the state, attempt and hand-over that
+	// the call has already adds a step of its own when its note differs from the latest
+	// step's; this is how something is noted without a change of state.
+	Note string
 }
 
 // Moved answers a Move.

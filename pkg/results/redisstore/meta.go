@@ -20,10 +20,10 @@ import (
 // length of FUNCTION, OUTCOME the id of the saved outcome.
 // The scripts read it with the same grammar; see luaMeta.
 
-// letters are the one-letter names of the states. s, h, q and r are the open
+// letters are the one-letter names of the states. s, h, q, r and p are the open
 // ones, S, F and U the saved ones, e, c and o the final ones.
 var letters = map[call.State]string{
-	call.Seen: "s", call.Held: "h", call.Queued: "q", call.Retrying: "r",
+	call.Seen: "s", call.Held: "h", call.Queued: "q", call.Retrying: "r", call.Parked: "p",
 	call.Succeeded: "S", call.Failed: "F", call.Submitted: "U",
 	call.Settled: "e", call.Cancelled: "c", call.Obsolete: "o",
 }

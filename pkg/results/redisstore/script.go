@@ -70,6 +70,6 @@ local function format(state, attempt, handover, claimed, length, rest)
   local changed = string.format('%.0f', math.max(0, tonumber(now) - tonumber(claimed)))
   return state .. attempt .. '.' .. handover .. '.' .. claimed .. '.' .. changed .. '.' .. length .. '.' .. rest
 end
-local function isopen(state) return state == 's' or state == 'h' or state == 'q' or state == 'r' end
+local function isopen(state) return state == 's' or state == 'h' or state == 'q' or state == 'r' or state == 'p' end
 local function issaved(state) return state == 'S' or state == 'F' or state == 'U' end
 `

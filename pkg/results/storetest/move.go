@@ -145,7 +145,7 @@ func bring(t *testing.T, s results.Store, id string, state call.State) {
 	require.NoError(t, err)
 	switch state {
 	case call.Seen, call.Held:
-	case call.Queued, call.Retrying, call.Cancelled:
+	case call.Queued, call.Retrying, call.Parked, call.Cancelled:
 		enter(t, s, 1, id, state)
 	case call.Failed:
 		complete(t, s, 1, completion(id, "o", failure("no")))
