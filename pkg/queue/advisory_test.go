@@ -225,3 +225,19 @@ func TestServingNoticesOutlivesTheirConsumer(t *testing.T) {
 	require.NoError(t, puller.Pull(ctx, 1, func(taken *Taken) { require.NoError(t, taken.Term("x")) }))
 	require.Eventually(t, func() bool { return len(collected.of(d.Key)) == 1 }, patience, 10*time.Millisecond)
 }
+
+func TestACallThatWasGivenUpIsParkedWhereItsFunctionWantsThat(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{Partitions: 2})
+	ctx := testContext(t)
+	collected := i.collect(t)
+	_, puller := i.executor(t, "p", "f")
+	i.advised(t, i.dispatcher)
+	d := i.dispatch("sess_1", "f", 1, `{}`)
+	d.OnUncertain = call.UncertainPark
+	requireNoErrors(t, i.dispatcher.Publish(ctx, []call.Dispatch{d}))
+	require.NoError(t, puller.Pull(ctx, 1, func(taken *Taken) { require.NoError(t, taken.Term("x")) }))
+	require.Eventually(t, func() bool { return len(collected.of(d.Key)) == 1 }, patience, 10*time.Millisecond)
+	require.Equal(t, call.Outcome{Key: d.Key, Nonce: d.Nonce, Kind: call.Uncertain, Reason: terminatedText + "; " + call.UnknownOutcomeText},
+		collected.of(d.Key)[0].Outcome)
+}

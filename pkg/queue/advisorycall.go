@@ -148,7 +148,16 @@ func (g *givenUp) text() string {
 	return text + "; " + call.UnknownOutcomeText
 }
 
-// answerGivenUp reports the failure of the call. It reports false when the call is not
+// outcome is what the call is answered with. Whether it took effect is left to an
+// operator where the function wants that.
+func (g *givenUp) outcome() call.Outcome {
+	if g.call.onUncertain == call.UncertainPark {
+		return call.Outcome{Kind: call.Uncertain, Reason: g.text()}
+	}
+	return call.Outcome{Kind: call.Failure, Error: g.text(), Cause: call.ReasonCrashed}
+}
+
+// answerGivenUp reports what became of the call. It reports false when the call is not
 // known well enough, or the outcome cannot be published at all; then the dispatcher
 // answers at the call's deadline.
 func (c *Conn) answerGivenUp(ctx context.Context, g *givenUp) (bool, error) {
@@ -160,7 +169,7 @@ func (c *Conn) answerGivenUp(ctx context.Context, g *givenUp) (bool, error) {
 		return false, nil
 	}
 	d := call.Dispatch{Call: call.Call{Key: g.call.key}, Nonce: g.call.nonce}
-	o := call.Outcome{Kind: call.Failure, Error: g.text(), Cause: call.ReasonCrashed}
+	o := g.outcome()
 	data, err := appendOutcome(nil, &d, &o)
 	if err != nil {
 		return false, err

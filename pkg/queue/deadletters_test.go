@@ -114,7 +114,7 @@ func TestWhatCannotBeReplayedSaysWhy(t *testing.T) {
 	i := install(t, Config{Partitions: 2}, testservers.NATSMaxPayload(1<<20))
 	ctx := testContext(t)
 	for want, letter := range map[string]call.DeadLetter{
-		"the call was answered with an error":   {Reason: DeadMaxDeliveries, Subject: "fn.call.f"},
+		"the call was answered with an error,":  {Reason: DeadMaxDeliveries, Subject: "fn.call.f"},
 		"mend the executor":                     {Reason: DeadTerminated, Subject: "fn.call.f"},
 		"the API refused this result":           {Reason: call.ReasonRefused},
 		"no dispatcher reads fn.result.f.p99":   {Reason: DeadOrphan, Subject: "fn.result.f.p99"},

@@ -74,7 +74,7 @@ func (c *Conn) replayable(letter DeadLetter) error {
 	token, partition, ok := c.names.parseResult(letter.Subject)
 	switch {
 	case letter.Reason == DeadMaxDeliveries, letter.Reason == DeadTerminated:
-		cause = "the call was answered with an error when it was given up, and running it again could double its effect"
+		cause = "the call was answered with an error, or left to an operator, when it was given up, and running it again could double its effect"
 		remedy = "mend the executor and ask again in the session; then drop it"
 	case letter.Reason == call.ReasonRefused:
 		cause = "the API refused this result for good, and the session was sent an error in its place (ADR 0007)"

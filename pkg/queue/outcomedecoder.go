@@ -46,6 +46,8 @@ const (
 	memberReleased
 	memberDeferred
 	memberUncertain
+	memberRerun
+	memberExecutor
 )
 
 func memberNamed(name []byte) outcomeMember {
@@ -74,6 +76,10 @@ func memberNamed(name []byte) outcomeMember {
 		return memberDeferred
 	case "uncertain":
 		return memberUncertain
+	case "rerun":
+		return memberRerun
+	case "executor":
+		return memberExecutor
 	default:
 		return 0
 	}
@@ -122,7 +128,12 @@ func (d *outcomeDecoder) read(m outcomeMember, value []byte) (err error) {
 		err = d.readRetry(value)
 	case memberUncertain:
 		err = d.readUncertain(value)
-	case memberReleased, memberDeferred:
+	case memberExecutor:
+		// No outcome is refused because of a name that only people read.
+		if name, bad := decodeString(value); bad == nil && name == executorName(name) {
+			o.Executor = name
+		}
+	case memberReleased, memberDeferred, memberRerun:
 		if string(value) != "true" {
 			err = errors.New("not true")
 		}
@@ -194,7 +205,7 @@ func (d *outcomeDecoder) check() error {
 	if d.seen&ids != ids {
 		return errors.New("session_id, turn_id, call_id or nonce is missing")
 	}
-	rest := d.seen &^ ids
+	rest := d.seen &^ (ids | memberExecutor) // the name goes with every kind
 	switch {
 	case rest == memberSuccess|memberOutput && d.success:
 		d.outcome.Kind = call.Success
@@ -208,8 +219,10 @@ func (d *outcomeDecoder) check() error {
 		d.outcome.Kind = call.Released
 	case rest == memberDeferred:
 		d.outcome.Kind = call.Deferred
+	case rest == memberRerun:
+		d.outcome.Kind = call.Rerun
 	case rest == 0:
-		return errors.New("none of success, retry, uncertain, released and deferred is there")
+		return errors.New("none of success, retry, uncertain, released, deferred and rerun is there")
 	case rest&memberSuccess != 0 && d.success && rest&memberOutput == 0:
 		return errors.New("success without output")
 	case rest&memberSuccess != 0 && !d.success && rest&memberError == 0:

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 
@@ -19,6 +22,8 @@ const (
 	maxID     = 1 << 10
 	maxReason = 64 << 10
 	maxAfter  = 7 * 24 * time.Hour
+	// maxExecutor bounds the name of the executor, in bytes.
+	maxExecutor = 128
 )
 
 var validCause = regexp.MustCompile(`^[a-z_]{1,32}$`)
@@ -64,6 +69,10 @@ func appendOutcome(dst []byte, d *call.Dispatch, o *call.Outcome) ([]byte, error
 	dst = appendString(dst, d.Call.Call)
 	dst = append(dst, `,"nonce":`...)
 	dst = appendString(dst, d.Nonce)
+	if name := executorName(o.Executor); name != "" {
+		dst = append(dst, `,"executor":`...)
+		dst = appendString(dst, name)
+	}
 	switch o.Kind {
 	case call.Success:
 		output := o.Output
@@ -98,7 +107,7 @@ func appendOutcome(dst []byte, d *call.Dispatch, o *call.Outcome) ([]byte, error
 		dst = append(dst, `,"uncertain":{"reason":`...)
 		dst = appendString(dst, o.Reason[:min(len(o.Reason), maxReason)])
 		dst = append(dst, '}')
-	case call.Released, call.Deferred:
+	case call.Released, call.Deferred, call.Rerun:
 		dst = append(dst, ',', '"')
 		dst = append(dst, o.Kind...)
 		dst = append(dst, `":true`...)
@@ -106,6 +115,22 @@ func appendOutcome(dst []byte, d *call.Dispatch, o *call.Outcome) ([]byte, error
 		return nil, fmt.Errorf("unknown kind %q", o.Kind)
 	}
 	return append(dst, '}'), nil
+}
+
+// executorName is the printable part of a name, as far as it fits.
+func executorName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, name)
+	for end := maxExecutor; len(name) > maxExecutor; end-- {
+		if utf8.RuneStart(name[end]) {
+			name = name[:end]
+		}
+	}
+	return name
 }
 
 // checkOutput says what is wrong with an output that is known to be JSON.

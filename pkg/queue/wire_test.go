@@ -177,6 +177,10 @@ func TestOutcomeMessageKeepsEverything(t *testing.T) {
 		"deferred":       {Kind: call.Deferred},
 		"retry at once":  {Kind: call.Retry, Reason: ""},
 		"success no out": {Kind: call.Success},
+		"rerun":          {Kind: call.Rerun},
+		"who failed":     {Kind: call.Failure, Error: "x", Cause: "timeout", Executor: "host-1/42 \"é\""},
+		"who succeeded":  {Kind: call.Success, Output: []byte(`"x"`), Executor: strings.Repeat("n", maxExecutor)},
+		"who gave back":  {Kind: call.Released, Executor: "e"},
 	} {
 		m, err := n.encodeOutcome(&d, &o)
 		require.NoError(t, err, title)
@@ -188,6 +192,31 @@ func TestOutcomeMessageKeepsEverything(t *testing.T) {
 			o.Output = []byte("null")
 		}
 		require.Equal(t, o, got, title)
+	}
+}
+
+func TestANameIsMadeToFitAndNeverRefused(t *testing.T) {
+	t.Parallel()
+	n := names{"fn"}
+	d := dispatchOf("f", `{}`)
+	for name, want := range map[string]string{
+		strings.Repeat("é", 100):      strings.Repeat("é", 64),
+		"x" + strings.Repeat("é", 64): "x" + strings.Repeat("é", 63),
+		"a\r\nb\x00\t\xffc":           "abc",
+		"\n":                          "",
+	} {
+		m, err := n.encodeOutcome(&d, &call.Outcome{Kind: call.Deferred, Executor: name})
+		require.NoError(t, err)
+		got, err := decodeOutcome(m)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Executor)
+	}
+	const ids = `"session_id":"s","turn_id":"t","call_id":"c","nonce":"1-n","released":true`
+	for _, malformed := range []string{`5`, `null`, `{"a":1}`, `["x"]`, `"a\nb"`, `"\ud800"`, `"` + strings.Repeat("x", maxExecutor+1) + `"`} {
+		got, err := decodeOutcome(&nats.Msg{Data: []byte(`{` + ids + `,"executor":` + malformed + `}`)})
+		require.NoError(t, err, malformed)
+		require.Empty(t, got.Executor, malformed)
+		require.Equal(t, call.Released, got.Kind)
 	}
 }
 
@@ -208,7 +237,7 @@ func TestCallsExpireSomeTimeAfterTheirDeadline(t *testing.T) {
 
 func TestTheChoiceForUncertainCallsTravels(t *testing.T) {
 	t.Parallel()
-	for _, choice := range []call.OnUncertain{"", call.UncertainRerun, call.UncertainVerify, call.UncertainFail} {
+	for _, choice := range []call.OnUncertain{"", call.UncertainRerun, call.UncertainVerify, call.UncertainFail, call.UncertainPark} {
 		d := dispatchOf("f", `{}`)
 		d.OnUncertain = choice
 		m, err := names{"fn"}.encodeCall(&d)
@@ -227,7 +256,7 @@ func TestOutcomeIDs(t *testing.T) {
 	require.Equal(t, d.Nonce+".success", outcomeID(&d, call.Success))
 	require.Equal(t, d.Nonce+".uncertain", outcomeID(&d, call.Uncertain))
 	require.Equal(t, d.Nonce+".released.3", outcomeID(&d, call.Released))
-	for _, kind := range []call.Kind{call.Success, call.Failure, call.Retry, call.Released, call.Uncertain, call.Deferred} {
+	for _, kind := range []call.Kind{call.Success, call.Failure, call.Retry, call.Released, call.Uncertain, call.Deferred, call.Rerun} {
 		require.Equal(t, call.Outcome{Nonce: d.Nonce, Kind: kind}.MessageID(3), outcomeID(&d, kind))
 	}
 }
@@ -242,6 +271,11 @@ func TestOutcomesAreReadStrictly(t *testing.T) {
 		"success and retry":       `,"success":true,"output":"x","retry":{"reason":"y"}`,
 		"released and deferred":   `,"released":true,"deferred":true`,
 		"released false":          `,"released":false`,
+		"rerun false":             `,"rerun":false`,
+		"rerun and released":      `,"rerun":true,"released":true`,
+		"rerun with reason":       `,"rerun":{"reason":"x"}`,
+		"only a name":             `,"executor":"x"`,
+		"two names":               `,"executor":"x","executor":"y","released":true`,
 		"success without output":  `,"success":true`,
 		"failure without error":   `,"success":false`,
 		"failure with output":     `,"success":false,"error":"x","output":"y"`,
