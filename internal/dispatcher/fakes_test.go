@@ -129,6 +129,23 @@ func (m *memory) Session(_ context.Context, session string) ([]results.Record, e
 	return out, nil
 }
 
+func (m *memory) Unfinished(_ context.Context, each func(string) error) error {
+	m.mu.Lock()
+	sessions := map[string]bool{}
+	for k, r := range m.records {
+		if !r.State.Final() {
+			sessions[k.Session] = true
+		}
+	}
+	m.mu.Unlock()
+	for session := range sessions {
+		if err := each(session); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m *memory) state(k call.Key) call.State {
 	m.mu.Lock()
 	defer m.mu.Unlock()

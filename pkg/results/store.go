@@ -173,6 +173,11 @@ type Store interface {
 	Get(ctx context.Context, keys []call.Key) ([]Record, error)
 	// Session reads all records of a session that are not yet forgotten, with results.
 	Session(ctx context.Context, session string) ([]Record, error)
+	// Unfinished calls each for every session that has calls that have not ended, once
+	// each; for sweeps and operators' lists, not for the path of a call: its cost is a
+	// walk through the whole store. Sessions that change meanwhile may or may not be
+	// among them. An error of each ends it and is returned.
+	Unfinished(ctx context.Context, each func(session string) error) error
 
 	// Attach adds sessions to those that are watched; Detach removes them. Both
 	// are idempotent.

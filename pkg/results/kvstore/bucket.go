@@ -129,24 +129,37 @@ func (b *bucket) remove(ctx context.Context, key string) error {
 
 // list reads the values of all keys that match the filter.
 func (b *bucket) list(ctx context.Context, filter string) ([][]byte, error) {
+	var values [][]byte
+	err := b.walk(ctx, filter, func(value []byte) error {
+		values = append(values, value)
+		return nil
+	})
+	return values, err
+}
+
+// walk reads the values of all keys that match the filter, one at a time. visit
+// must not wait for anything: the values come without being asked for. Its error
+// ends the walk and is returned.
+func (b *bucket) walk(ctx context.Context, filter string, visit func(value []byte) error) error {
 	watcher, err := b.kv.Watch(ctx, filter, jetstream.IgnoreDeletes())
 	if err != nil {
-		return nil, explain(ctx, err)
+		return explain(ctx, err)
 	}
 	defer func() { _ = watcher.Stop() }()
-	var values [][]byte
 	for {
 		select {
 		case update, ok := <-watcher.Updates():
 			switch {
 			case !ok:
-				return nil, explain(ctx, errors.New("the watch ended early"))
+				return explain(ctx, errors.New("the watch ended early"))
 			case update == nil: // everything that was there has come
-				return values, nil
+				return nil
 			}
-			values = append(values, update.Value())
+			if err := visit(update.Value()); err != nil {
+				return err
+			}
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

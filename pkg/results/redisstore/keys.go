@@ -3,6 +3,7 @@ package redisstore
 import (
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // keyspace makes the keys. Those that one script uses together share a hash tag.
@@ -10,6 +11,26 @@ type keyspace struct{ prefix string }
 
 func (k keyspace) turn(session, turn string) string {
 	return k.prefix + ":{" + escape(session) + "}:t:" + escape(turn)
+}
+
+// everyTurn is a pattern that matches the keys of all turns, and perhaps others.
+func (k keyspace) everyTurn() string {
+	return globEscaper.Replace(k.prefix) + ":{*}:t:*"
+}
+
+var globEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `^`, `\^`)
+
+// sessionOf is the session of a turn's key; ok is false for any other key.
+func (k keyspace) sessionOf(key string) (session string, ok bool) {
+	rest, ok := strings.CutPrefix(key, k.prefix+":{")
+	if !ok {
+		return "", false
+	}
+	escaped, turn, ok := strings.Cut(rest, "}:t:")
+	if !ok || strings.ContainsAny(escaped+turn, "{}") { // a longer prefix, perhaps
+		return "", false
+	}
+	return unescape(escaped)
 }
 
 func (k keyspace) bodies(session, turn string) string {
@@ -37,4 +58,13 @@ func escape(id string) string {
 		return "%"
 	}
 	return url.PathEscape(id)
+}
+
+// unescape undoes escape.
+func unescape(escaped string) (id string, ok bool) {
+	if escaped == "%" {
+		return "", true
+	}
+	id, err := url.PathUnescape(escaped)
+	return id, err == nil
 }

@@ -134,26 +134,33 @@ func allTransitions(t *testing.T, s results.Store) {
 // bring makes a call that is in the state.
 func bring(t *testing.T, s results.Store, id string, state call.State) {
 	t.Helper()
+	bringKey(t, s, key(id), state)
+}
+
+func bringKey(t *testing.T, s results.Store, k call.Key, state call.State) {
+	t.Helper()
 	if state == call.Absent {
 		return
 	}
-	c := seen(id)
+	c := results.Claim{Key: k, Function: "get_weather", State: call.Seen}
 	if state == call.Held {
 		c.State = call.Held
 	}
 	_, err := s.Claim(deadline(t), 1, []results.Claim{c})
 	require.NoError(t, err)
+	saved := results.Completion{Key: k, Function: "get_weather", OutcomeID: "o", Attempt: 1, Result: success(`"yes"`)}
 	switch state {
 	case call.Seen, call.Held:
 	case call.Queued, call.Retrying, call.Parked, call.Cancelled:
-		enter(t, s, 1, id, state)
+		require.True(t, move(t, s, 1, results.Move{Key: k, To: state}).Done)
 	case call.Failed:
-		complete(t, s, 1, completion(id, "o", failure("no")))
+		saved.Result = failure("no")
+		complete(t, s, 1, saved)
 	default:
-		save(t, s, 1, id, "o", `"yes"`)
+		complete(t, s, 1, saved)
 		if state != call.Succeeded {
-			enter(t, s, 1, id, state)
+			require.True(t, move(t, s, 1, results.Move{Key: k, To: state}).Done)
 		}
 	}
-	require.Equal(t, state, get(t, s, key(id)).State)
+	require.Equal(t, state, get(t, s, k).State)
 }

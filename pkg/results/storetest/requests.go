@@ -44,8 +44,11 @@ func testRequests(t *testing.T, b backend) {
 					_, err := s.Move(ctx, 1, []results.Move{{Key: key("call_1"), To: call.Queued}})
 					return err
 				},
-				"Get":      func() error { _, err := s.Get(ctx, []call.Key{key("call_1")}); return err },
-				"Session":  func() error { _, err := s.Session(ctx, session); return err },
+				"Get":     func() error { _, err := s.Get(ctx, []call.Key{key("call_1")}); return err },
+				"Session": func() error { _, err := s.Session(ctx, session); return err },
+				"Unfinished": func() error {
+					return s.Unfinished(ctx, func(string) error { return nil })
+				},
 				"Attach":   func() error { return s.Attach(ctx, session) },
 				"Detach":   func() error { return s.Detach(ctx, session) },
 				"Attached": func() error { _, _, err := s.Attached(ctx, 1, ""); return err },

@@ -40,6 +40,7 @@ func Run(t *testing.T, open Open) {
 		{"Complete", testComplete},
 		{"Move", testMove},
 		{"Read", testRead},
+		{"Unfinished", testUnfinished},
 		{"Fence", testFence},
 		{"Bytes", testBytes},
 		{"Retention", testRetention},
