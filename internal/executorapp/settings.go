@@ -22,7 +22,7 @@ type Settings struct {
 
 // Work says how calls are run.
 type Work struct {
-	Name          string        `help:"Name of this process in logs and registrations. Defaults to the host's name, the process id and a random suffix." env:"CALLFAN_NAME" placeholder:"NAME"`
+	Name          string        `help:"Name of this process in logs, registrations and the history of calls: at most 128 printable bytes. Defaults to the host's name, the process id and a random suffix." env:"CALLFAN_NAME" placeholder:"NAME"`
 	Concurrency   int           `help:"How many calls run at once; only as many are taken from the queue." default:"32" env:"CALLFAN_CONCURRENCY"`
 	StopTimeout   time.Duration `help:"How long running calls may go on after SIGTERM or an interrupt. Keep it below the time that the platform gives." default:"25s" zero:"" env:"CALLFAN_STOP_TIMEOUT"`
 	MetricsListen string        `help:"Address for /healthz, /readyz and /metrics, such as :8421. Without it they are off." env:"CALLFAN_METRICS_LISTEN" placeholder:"ADDRESS"`

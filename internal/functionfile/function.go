@@ -50,7 +50,7 @@ func (l loader) function(at entry) (Function, error) {
 	}
 	if onUncertain.value != nil && verify.value == nil {
 		if choice, _ := l.text(onUncertain.value, where); call.OnUncertain(choice) == call.UncertainVerify {
-			return f, l.fault(onUncertain.value, "%s: on_uncertain is verify, and there is no verify; add the one that finds out, or use fail or rerun", where)
+			return f, l.fault(onUncertain.value, "%s: on_uncertain is verify, and there is no verify; add the one that finds out, or use park, fail or rerun", where)
 		}
 	}
 	if run == (runner{}) {

@@ -76,6 +76,8 @@ func TestPolicyIsLoaded(t *testing.T) {
 	require.Equal(t, call.UncertainVerify, load("verify: {exec: {command: [./ok.sh]}}").WithDefaults().OnUncertain)
 	require.Equal(t, call.UncertainFail, load("verify: {exec: {command: [./ok.sh]}}", "on_uncertain: fail").WithDefaults().OnUncertain)
 	require.Equal(t, call.UncertainRerun, load("on_uncertain: rerun").WithDefaults().OnUncertain)
+	require.Equal(t, call.UncertainPark, load("on_uncertain: park").WithDefaults().OnUncertain)
+	require.Equal(t, call.UncertainPark, load("on_uncertain: park", "verify: {exec: {command: [./ok.sh]}}").WithDefaults().OnUncertain)
 	require.Equal(t, call.UncertainFail, load("effects: side_effects").WithDefaults().OnUncertain)
 }
 
@@ -127,8 +129,8 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		"backoff, .nan":      {one("backoff: {multiplier: .nan}"), `FILE:4:27: function "f": backoff: multiplier must be a number from 1 to 1000, not a nan`},
 		"backoff, jitter":    {one("backoff: {jitter: 2}"), `FILE:4:23: function "f": backoff: jitter is 2; use a number from 0 to 1`},
 		"backoff, no jitter": {one("backoff: {jitter: 0}"), `FILE:4:23: function "f": backoff: jitter is 0; use more than 0, so that calls which failed together do not come back together`},
-		"on_uncertain":       {one("on_uncertain: park"), `FILE:4:19: function "f": on_uncertain is "park"; use rerun, verify or fail`},
-		"nothing to verify":  {one("exec: {command: [./ok.sh]}", "on_uncertain: verify"), `FILE:5:19: function "f": on_uncertain is verify, and there is no verify; add the one that finds out, or use fail or rerun`},
+		"on_uncertain":       {one("on_uncertain: pray"), `FILE:4:19: function "f": on_uncertain is "pray"; use rerun, verify, fail or park`},
+		"nothing to verify":  {one("exec: {command: [./ok.sh]}", "on_uncertain: verify"), `FILE:5:19: function "f": on_uncertain is verify, and there is no verify; add the one that finds out, or use park, fail or rerun`},
 		"verify is empty":    {one("verify: {}"), `FILE:4:5: function "f": verify has neither exec nor http; add the one that finds out`},
 		"verify by both":     {one(`verify: {exec: {command: [./ok.sh]}, http: {url: "http://h"}}`), `FILE:4:42: function "f": verify has both exec and http; keep one`},
 		"verify, unknown":    {one("verify: {command: [./ok.sh]}"), `FILE:4:14: function "f": verify has no key "command" (known keys: exec, http)`},

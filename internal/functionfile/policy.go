@@ -59,10 +59,10 @@ func (l loader) onUncertain(e entry, where string) (executor.Option, error) {
 		return nil, err
 	}
 	switch choice := call.OnUncertain(text); choice {
-	case call.UncertainRerun, call.UncertainVerify, call.UncertainFail:
+	case call.UncertainRerun, call.UncertainVerify, call.UncertainFail, call.UncertainPark:
 		return executor.WithOnUncertain(choice), nil
 	}
-	return nil, l.fault(e.value, "%s is %q; use rerun, verify or fail", where, text)
+	return nil, l.fault(e.value, "%s is %q; use rerun, verify, fail or park", where, text)
 }
 
 func (l loader) backoff(at entry, where string) (call.Backoff, error) {

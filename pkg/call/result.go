@@ -21,7 +21,8 @@ const (
 	ReasonTimeout = "timeout"
 	// ReasonPanic: the handler panicked.
 	ReasonPanic = "panic"
-	// ReasonCrashed: it was handed out several times and never finished.
+	// ReasonCrashed: it was handed out several times and never finished, since it crashed
+	// its executors or they were lost for another reason.
 	ReasonCrashed = "crashed"
 	// ReasonUnknownOutcome: an earlier delivery may have run and nobody can tell.
 	ReasonUnknownOutcome = "unknown_outcome"

@@ -55,12 +55,12 @@ func (a attempt) late() ending {
 // is given back, what can be verified is left to its lease, so that the next
 // executor does it, and for any other the outcome is unknown (ADR 0010, ADR 0011).
 func (a attempt) cutOff() ending {
-	switch a.f.onUncertain(a.d) {
-	case call.UncertainRerun:
+	switch {
+	case a.f.onUncertain(a.d) == call.UncertainRerun:
 		return ending{outcome: call.Outcome{Kind: call.Released}}
-	case call.UncertainVerify:
+	case a.f.verifiable(a.d):
 		return leftToLease()
 	default:
-		return failed(call.ReasonUnknownOutcome, unknownOutcomeText)
+		return a.f.unknown(a.d, interruptedText)
 	}
 }

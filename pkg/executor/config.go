@@ -6,7 +6,10 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -32,8 +35,9 @@ type Config struct {
 	// slots. With 16 or more, calls are pulled in batches, which is cheaper; handlers
 	// that keep a CPU busy want fewer. Defaults to 32.
 	Concurrency int
-	// ID names this process in logs and registrations. Defaults to the host name, the
-	// process id and four random characters.
+	// ID names this process in logs, in registrations and in what it reports, so that
+	// operators see who ran a call: at most 128 bytes of printable UTF-8. Defaults to the
+	// host name, the process id and four random characters.
 	ID string
 	// Version is the version of the program, for operators. Defaults to empty.
 	Version string
@@ -51,6 +55,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// maxID bounds Config.ID, in bytes: it goes with every outcome.
+const maxID = 128
+
 var poolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (c Config) validate() error {
@@ -59,6 +66,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("%w: Pool is empty; name the deployment that serves these functions", ErrInvalidConfig)
 	case !poolName.MatchString(c.Pool):
 		return fmt.Errorf("%w: Pool is %q; use 1 to 64 letters, digits, underscores and dashes", ErrInvalidConfig, c.Pool)
+	case len(c.ID) > maxID || !printable(c.ID):
+		return fmt.Errorf("%w: ID is %q; use at most %d bytes of printable characters, or leave it empty", ErrInvalidConfig, c.ID, maxID)
 	case c.Concurrency < 0:
 		return fmt.Errorf("%w: Concurrency is %d; use 1 or more, or 0 for %d", ErrInvalidConfig, c.Concurrency, DefaultConcurrency)
 	}
@@ -76,7 +85,7 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ID == "" {
 		host, _ := os.Hostname()
-		c.ID = host + "-" + strconv.Itoa(os.Getpid()) + "-" + uuid.NewString()[:4]
+		c.ID = defaultID(host)
 	}
 	switch {
 	case c.StopTimeout == 0:
@@ -91,4 +100,21 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	return c
+}
+
+// defaultID is a name for this process on that host. A host name has no limit on every
+// system.
+func defaultID(host string) string {
+	process := "-" + strconv.Itoa(os.Getpid()) + "-" + uuid.NewString()[:4]
+	host = strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, host)
+	return host[:min(len(host), maxID-len(process))] + process
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }

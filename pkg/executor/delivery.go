@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// crashLimit is how many deliveries of one hand-over may end without an outcome.
+	// crashLimit is how many deliveries of one hand-over may end without an outcome,
+	// because the function crashed its executor or that was lost for another reason.
 	crashLimit = 3
 	// unservedDelay keeps a call that nobody here serves from going round at full speed.
 	unservedDelay = 250 * time.Millisecond
@@ -107,10 +108,12 @@ func (v *delivery) decide() ending {
 // here: the one that has it decides, or the next one after this lease.
 func (v *delivery) stale() ending {
 	v.log.Warn("the process stood still for longer than a lease; a call that may be with another executor is not started", logKeys(v.d)...)
-	if v.f.onUncertain(v.d) == call.UncertainVerify {
-		return leftToLease()
+	switch v.f.onUncertain(v.d) {
+	case call.UncertainVerify, call.UncertainPark:
+		return leftToLease() // an operator is not asked about a call that another executor runs
+	default:
+		return failed(call.ReasonUnknownOutcome, unknownOutcomeText)
 	}
-	return failed(call.ReasonUnknownOutcome, unknownOutcomeText)
 }
 
 func (v *delivery) run(uncertain bool) ending {
@@ -170,6 +173,7 @@ func (v *delivery) report(o call.Outcome) (call.Outcome, error) {
 	ctx, cancel := context.WithDeadline(v.reporting, until)
 	defer cancel()
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		o.Executor = v.ex.cfg.ID
 		err := v.link.Report(ctx, v.d, o)
 		var large *tooLargeError
 		switch {

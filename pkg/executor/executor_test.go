@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,9 @@ func TestInvalidConfigIsRefused(t *testing.T) {
 		"no pool":        {},
 		"bad pool":       {Pool: "my pool"},
 		"concurrency":    {Pool: "p", Concurrency: -1},
+		"long id":        {Pool: "p", ID: strings.Repeat("x", 129)},
+		"id with a line": {Pool: "p", ID: "a\nb"},
+		"id not UTF-8":   {Pool: "p", ID: "a\xff"},
 		"nil middleware": {Pool: "p", Middleware: []Middleware{nil}},
 	} {
 		_, err := New(cfg)
@@ -33,6 +37,9 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, 32, ex.cfg.Concurrency)
 	require.Equal(t, 25*time.Second, ex.cfg.StopTimeout)
 	require.NotEmpty(t, ex.cfg.ID)
+	require.True(t, printable(ex.cfg.ID))
+	require.Len(t, defaultID(strings.Repeat("h", 200)), maxID)
+	require.Regexp(t, `^h_st_-\d+-[0-9a-f]{4}$`, defaultID("hßst\x00"))
 	ex, err = New(Config{Pool: "p", StopTimeout: -1})
 	require.NoError(t, err)
 	require.Zero(t, ex.cfg.StopTimeout)

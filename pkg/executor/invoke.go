@@ -10,8 +10,9 @@ import (
 // Invoke runs one attempt of a call in this process, with the function's
 // middleware, timeout and encoding, and gives what would be reported. A call that
 // is marked uncertain goes by d.OnUncertain or else by the function's policy, as
-// one that is delivered again does: it may be verified, or not run at all. Nothing
-// is looked up, reported or redelivered. The kind is empty when nothing would be
+// one that is delivered again does: it may be verified, or not run at all. The
+// outcome does not name this process, so that tests can compare it whole. Nothing is
+// looked up, reported or redelivered. The kind is empty when nothing would be
 // reported, as for a call that is left to another executor. It may be called
 // before, during or without Run; package executortest makes it convenient for tests.
 func (ex *Executor) Invoke(ctx context.Context, d call.Dispatch) call.Outcome {

@@ -124,15 +124,17 @@ func WithBackoff(b call.Backoff) Option {
 // WithOnUncertain says what happens to a call that may have run without its outcome
 // being known. Defaults to call.UncertainRerun for functions that may be run again,
 // to call.UncertainVerify for others that have a verify handler, see WithVerify,
-// which that choice needs, and to call.UncertainFail for the rest. The dispatcher's
-// configuration may overrule it.
+// which that choice needs, and to call.UncertainFail for the rest. call.UncertainPark
+// asks a verify handler as well, if there is one, and keeps the model waiting while an
+// operator decides about what cannot be found out. The dispatcher's configuration may
+// overrule it.
 func WithOnUncertain(choice call.OnUncertain) Option {
 	return func(f *declaration) error {
 		switch choice {
-		case call.UncertainRerun, call.UncertainVerify, call.UncertainFail:
+		case call.UncertainRerun, call.UncertainVerify, call.UncertainFail, call.UncertainPark:
 			f.Policy.OnUncertain = choice
 			return nil
 		}
-		return invalidOption("WithOnUncertain(%q): use rerun, verify or fail", choice)
+		return invalidOption("WithOnUncertain(%q): use rerun, verify, fail or park", choice)
 	}
 }

@@ -106,17 +106,63 @@ func TestUnansweredLookupEndsAtTheDeadline(t *testing.T) {
 		b.q.lookup = func(call.Dispatch) (call.Standing, error) { return "", errors.New("no dispatcher answered") }
 		b.on("reads", func(context.Context) error { return nil }, WithEffects(call.EffectsNone))
 		b.on("writes", func(context.Context) error { return nil })
+		b.on("parks", func(context.Context) error { return nil }, WithOnUncertain(call.UncertainPark), WithVerify(gives(NotDone(), nil)))
 		b.start()
 		b.q.add(&fakeMessage{d: dispatch("reads", 1), deliveries: 1})
 		b.q.add(&fakeMessage{d: dispatch("writes", 2), deliveries: 1})
+		b.q.add(&fakeMessage{d: dispatch("parks", 3), deliveries: 1})
 		pass(91 * time.Second)
 		causes := map[string]string{}
 		for _, o := range b.q.reported() {
-			causes[o.Key.Call] = o.Cause
+			causes[o.Key.Call] = reason(o)
 		}
-		require.Equal(t, map[string]string{"call_1": call.ReasonDeadline, "call_2": call.ReasonUnknownOutcome}, causes)
+		require.Equal(t, map[string]string{"call_1": call.ReasonDeadline, "call_2": call.ReasonUnknownOutcome, "call_3": "uncertain"}, causes)
 		require.NoError(t, b.end())
 	})
+}
+
+// What was delivered before the process stood still may be with another executor by now.
+func TestLateReaderDoesNotStartACall(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		choice call.OnUncertain
+		verify bool
+		runs   int64
+		reason string
+		left   int
+	}{
+		"rerun":                 {choice: call.UncertainRerun, runs: 1, reason: "handler"},
+		"fail":                  {choice: call.UncertainFail, reason: call.ReasonUnknownOutcome},
+		"verify":                {choice: call.UncertainVerify, verify: true, reason: "left", left: 1},
+		"park":                  {choice: call.UncertainPark, reason: "left", left: 1},
+		"park, verify handler":  {choice: call.UncertainPark, verify: true, reason: "left", left: 1},
+		"by default, it cannot": {reason: call.ReasonUnknownOutcome},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var verify VerifyHandler
+				if tt.verify {
+					verify = gives(NotDone(), nil)
+				}
+				b, runs := verifying(t, verify)
+				w := &worker{
+					ex: b.ex, link: fakeLink{b.q}, log: b.ex.cfg.Logger, leases: newLeases(b.ex.cfg.Logger), inflight: newInflight(),
+					soft: t.Context(), hard: t.Context(), reporting: t.Context(),
+				}
+				d := dispatch("f", 1)
+				d.OnUncertain = tt.choice
+				b.q.publish(d)
+				got, _, _ := b.q.take(1)
+				w.leases.beat()
+				<-time.After(defaultAckWait) // no beat: the process stood still
+				w.handle(got[0])
+				require.Equal(t, []string{tt.reason}, b.seen.reasons())
+				require.Equal(t, tt.runs, runs.Load())
+				require.Equal(t, tt.left, b.q.left())
+			})
+		})
+	}
 }
 
 func TestExpiredCallIsNotStarted(t *testing.T) {

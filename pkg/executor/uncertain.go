@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/callfan/callfan/pkg/call"
@@ -16,57 +17,87 @@ func (f *function) onUncertain(d call.Dispatch) call.OnUncertain {
 	return f.policy.OnUncertain
 }
 
+// verifiable says whether an executor may find out what became of a call that may have
+// run, so that a stop leaves it to its lease, for the next one to ask.
+func (f *function) verifiable(d call.Dispatch) bool {
+	switch f.onUncertain(d) {
+	case call.UncertainVerify:
+		return true
+	case call.UncertainPark:
+		return f.verify != nil
+	default:
+		return false
+	}
+}
+
+// unknown ends a call that may have run and about which this executor finds out nothing
+// more: an operator or the model is told so. why is for the operator.
+func (f *function) unknown(d call.Dispatch, why string) ending {
+	if f.onUncertain(d) == call.UncertainPark {
+		return uncertain(why)
+	}
+	return failed(call.ReasonUnknownOutcome, unknownOutcomeText)
+}
+
 // resolve decides about a call that may have run and is not answered; false lets it
 // run. verify asks the verify handler.
 func (f *function) resolve(d call.Dispatch, verify func() (ending, bool)) (ending, bool) {
-	switch f.onUncertain(d) {
-	case call.UncertainRerun:
+	switch {
+	case f.onUncertain(d) == call.UncertainRerun:
 		return ending{}, false
-	case call.UncertainVerify:
-		if f.verify == nil {
-			return uncertain(noVerifyText), true
-		}
+	case f.verifiable(d) && f.verify == nil:
+		return uncertain(noVerifyText), true
+	case f.verifiable(d):
 		return verify()
 	default:
-		return failed(call.ReasonUnknownOutcome, unknownOutcomeText), true
+		return f.unknown(d, mayHaveRunText), true
 	}
 }
 
 // again decides about a call that may have run already; false lets it run.
 func (v *delivery) again() (ending, bool) {
-	rerun := v.f.onUncertain(v.d) == call.UncertainRerun
 	standing, err := v.lookup()
 	switch {
 	case standing == call.StandingAnswered:
 		return ending{reason: "answered"}, true
 	case standing == call.StandingCancelled:
 		return ending{reason: "cancelled"}, true
-	case !rerun && v.Deliveries() > crashLimit:
-		return failed(call.ReasonCrashed, crashedText+"; "+unknownOutcomeText), true
 	case v.Deliveries() > crashLimit:
-		return failed(call.ReasonCrashed, crashedText), true
+		return v.crashed(), true
 	case err != nil:
 		return v.notLookedUp(), true
 	}
 	return v.f.resolve(v.d, v.verify)
 }
 
+// crashed ends a call whose earlier deliveries all ended without an outcome. Whether the
+// function crashed its executors or they were lost for another reason is not known.
+func (v *delivery) crashed() ending {
+	switch v.f.onUncertain(v.d) {
+	case call.UncertainRerun:
+		return failed(call.ReasonCrashed, crashedText)
+	case call.UncertainPark:
+		return uncertain(fmt.Sprintf("it crashed its executor, or its executor was lost, %d times in a row", v.Deliveries()-1))
+	default:
+		return failed(call.ReasonCrashed, crashedText+"; "+unknownOutcomeText)
+	}
+}
+
 // notLookedUp ends a call about which no dispatcher answered before the executor
 // stopped or the call's deadline passed.
 func (v *delivery) notLookedUp() ending {
 	stopped := v.soft.Err() != nil
-	switch v.f.onUncertain(v.d) {
-	case call.UncertainRerun:
-		if stopped {
-			return ending{outcome: call.Outcome{Kind: call.Released}}
-		}
+	rerun := v.f.onUncertain(v.d) == call.UncertainRerun
+	switch {
+	case rerun && stopped:
+		return ending{outcome: call.Outcome{Kind: call.Released}}
+	case rerun:
 		return failed(call.ReasonDeadline, expiredText)
-	case call.UncertainVerify:
-		if stopped {
-			return leftToLease()
-		}
+	case stopped && v.f.verifiable(v.d):
+		return leftToLease()
+	default:
+		return v.f.unknown(v.d, notLookedUpText)
 	}
-	return failed(call.ReasonUnknownOutcome, unknownOutcomeText)
 }
 
 // verify asks the verify handler, with the lease kept; false lets the call run.
@@ -77,7 +108,7 @@ func (v *delivery) verify() (ending, bool) {
 	case v.soft.Err() != nil: // a release would make the call look fresh
 		return leftToLease(), true
 	case !time.Now().Before(v.d.Deadline):
-		return failed(call.ReasonUnknownOutcome, unknownOutcomeText), true
+		return v.f.unknown(v.d, notVerifiedText), true
 	}
 	asked := v.ex.verify(v.hard, v.f, v.d)
 	v.entered = append(v.entered, asked)

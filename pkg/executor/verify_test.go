@@ -63,17 +63,19 @@ func TestVerdictDecides(t *testing.T) {
 		}, call.Outcome{Kind: call.Uncertain, Reason: "the verify handler did not answer within 30s"}, "uncertain", 0},
 		"slow, but not late": {func(context.Context, Call) (Verdict, error) { <-time.After(29 * time.Second); return NotDone(), nil }, call.Outcome{Kind: call.Success, Output: []byte(`"done"`)}, "handler", 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		verdictDecides := func(t *testing.T, choice call.OnUncertain) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b, runs := verifying(t, tt.verify)
 				b.q.ackWait = time.Second
 				b.start()
 				d := dispatch("f", 1)
+				d.OnUncertain = choice
 				b.deliverAgain(d, 1)
 				pass(35 * time.Second)
-				tt.want.Key, tt.want.Nonce = d.Key, d.Nonce
-				require.Equal(t, tt.want, b.outcome())
+				want := outcome(d, tt.want)
+				want.Executor = b.ex.cfg.ID
+				require.Equal(t, want, b.outcome())
 				require.Equal(t, []string{tt.reason}, b.seen.reasons())
 				require.Equal(t, tt.runs, runs.Load())
 				require.Equal(t, tt.runs == 1, b.seen.finished[0].Ran)
@@ -82,10 +84,12 @@ func TestVerdictDecides(t *testing.T) {
 				require.Equal(t, 2, b.q.first().deliveries, "the lease was kept")
 				require.NoError(t, b.end())
 
-				d.Uncertain = true // the same without a queue
-				require.Equal(t, tt.want, b.ex.Invoke(context.Background(), d))
+				d.Uncertain, want.Executor = true, "" // the same without a queue
+				require.Equal(t, want, b.ex.Invoke(context.Background(), d))
 			})
-		})
+		}
+		t.Run(name, func(t *testing.T) { verdictDecides(t, "") })
+		t.Run(name+", park", func(t *testing.T) { verdictDecides(t, call.UncertainPark) })
 	}
 }
 
@@ -95,7 +99,7 @@ func gives(v Verdict, err error) VerifyHandler {
 
 func TestWhatIsDoneWithAnUncertainCall(t *testing.T) {
 	t.Parallel()
-	const verify, rerun, fail = call.UncertainVerify, call.UncertainRerun, call.UncertainFail
+	const verify, rerun, fail, park = call.UncertainVerify, call.UncertainRerun, call.UncertainFail, call.UncertainPark
 	for name, tt := range map[string]struct {
 		opts      []Option
 		verifies  bool
@@ -106,6 +110,7 @@ func TestWhatIsDoneWithAnUncertainCall(t *testing.T) {
 
 		verified, runs int64
 		reason         string
+		text           string
 	}{
 		"first delivery":                       {verifies: true, runs: 1, reason: "handler"},
 		"redelivered":                          {verifies: true, before: 1, verified: 1, runs: 1, reason: "handler"},
@@ -120,7 +125,22 @@ func TestWhatIsDoneWithAnUncertainCall(t *testing.T) {
 		"the dispatcher says fail":             {verifies: true, dispatch: fail, before: 1, reason: call.ReasonUnknownOutcome},
 		"the dispatcher says rerun":            {verifies: true, dispatch: rerun, before: 1, runs: 1, reason: "handler"},
 		"the dispatcher says verify":           {verifies: true, opts: []Option{WithOnUncertain(rerun)}, dispatch: verify, before: 1, verified: 1, runs: 1, reason: "handler"},
-		"verify without a handler":             {dispatch: verify, before: 1, reason: "uncertain"},
+		"verify without a handler":             {dispatch: verify, before: 1, reason: "uncertain", text: noVerifyText},
+		"declares park":                        {opts: []Option{WithOnUncertain(park)}, before: 1, reason: "uncertain", text: mayHaveRunText},
+		"park, first delivery":                 {opts: []Option{WithOnUncertain(park)}, runs: 1, reason: "handler"},
+		"park, marked uncertain":               {opts: []Option{WithOnUncertain(park)}, uncertain: true, reason: "uncertain", text: mayHaveRunText},
+		"park, answered":                       {opts: []Option{WithOnUncertain(park)}, before: 1, standing: call.StandingAnswered, reason: "answered"},
+		"park, cancelled":                      {opts: []Option{WithOnUncertain(park)}, before: 1, standing: call.StandingCancelled, reason: "cancelled"},
+		"park, no record":                      {opts: []Option{WithOnUncertain(park)}, before: 1, standing: call.StandingUnknown, reason: "uncertain", text: mayHaveRunText},
+		"park asks a verify handler":           {verifies: true, opts: []Option{WithOnUncertain(park)}, before: 1, verified: 1, runs: 1, reason: "handler"},
+		"park, answered is not verified":       {verifies: true, opts: []Option{WithOnUncertain(park)}, before: 1, standing: call.StandingAnswered, reason: "answered"},
+		"idempotent declares park":             {opts: []Option{WithEffects(call.EffectsIdempotent), WithOnUncertain(park)}, before: 1, reason: "uncertain", text: mayHaveRunText},
+		"the dispatcher says park":             {opts: []Option{WithOnUncertain(rerun)}, dispatch: park, before: 1, reason: "uncertain", text: mayHaveRunText},
+		"the dispatcher says park, verified":   {verifies: true, dispatch: park, before: 1, verified: 1, runs: 1, reason: "handler"},
+		"the dispatcher says fail, not park":   {opts: []Option{WithOnUncertain(park)}, dispatch: fail, before: 1, reason: call.ReasonUnknownOutcome},
+		"park, crashed too often":              {opts: []Option{WithOnUncertain(park)}, before: 3, reason: "uncertain", text: "it crashed its executor, or its executor was lost, 3 times in a row"},
+		"park, crashed too often to verify":    {verifies: true, dispatch: park, before: 4, reason: "uncertain", text: "it crashed its executor, or its executor was lost, 4 times in a row"},
+		"park, crashed too often but answered": {dispatch: park, before: 9, standing: call.StandingAnswered, reason: "answered"},
 		"crashed too often":                    {verifies: true, before: 3, reason: "crashed"},
 		"the last delivery before that":        {verifies: true, before: 2, verified: 1, runs: 1, reason: "handler"},
 		"crashed too often, dispatcher reruns": {verifies: true, dispatch: rerun, before: 3, reason: "crashed"},
@@ -146,7 +166,8 @@ func TestWhatIsDoneWithAnUncertainCall(t *testing.T) {
 				require.Equal(t, tt.runs, runs.Load())
 				require.Equal(t, 0, b.q.left())
 				if tt.reason == "uncertain" {
-					require.Equal(t, noVerifyText, b.outcome().Reason)
+					require.Equal(t, call.Uncertain, b.outcome().Kind)
+					require.Equal(t, tt.text, b.outcome().Reason)
 				}
 				require.NoError(t, b.end())
 			})
@@ -212,6 +233,10 @@ func TestVerificationEndsAtTheCallsDeadline(t *testing.T) {
 		expired.Deadline = time.Now().Add(-time.Second)
 		b.deliverAgain(expired, 1)
 		require.Equal(t, call.ReasonUnknownOutcome, b.q.reported()[1].Cause)
+		expired.Call.Call, expired.OnUncertain = "call_3", call.UncertainPark
+		b.deliverAgain(expired, 1)
+		require.Equal(t, call.Uncertain, b.q.reported()[2].Kind)
+		require.Equal(t, notVerifiedText, b.q.reported()[2].Reason)
 		require.Zero(t, runs.Load())
 		require.NoError(t, b.end())
 	})
@@ -244,20 +269,35 @@ func TestStopLeavesAnUncertainCallToTheNextExecutor(t *testing.T) {
 		verify  VerifyHandler
 		lookup  error // while looking up
 		running bool  // in the handler, at the first delivery
+		park    bool
 		kind    call.Kind
 		reason  string
+		text    string
 	}{
 		"while looking up":           {verify: gives(NotDone(), nil), lookup: errors.New("no dispatcher answered"), reason: "left"},
 		"while verifying":            {verify: hangs, reason: "left"},
 		"while the handler runs":     {verify: gives(NotDone(), nil), running: true, reason: "left"},
 		"verified done just in time": {verify: func(ctx context.Context, _ Call) (Verdict, error) { <-ctx.Done(); return Done("x"), nil }, kind: call.Success, reason: "verified"},
-		"not done just in time":      {verify: func(ctx context.Context, _ Call) (Verdict, error) { <-ctx.Done(); return NotDone(), nil }, kind: call.Released, reason: "released"},
+		"park, while looking up":     {verify: gives(NotDone(), nil), park: true, lookup: errors.New("no dispatcher answered"), reason: "left"},
+		"park, while verifying":      {verify: hangs, park: true, reason: "left"},
+		"park, while it runs":        {verify: gives(NotDone(), nil), park: true, running: true, reason: "left"},
+		// Nobody would find out more: an operator is asked at once.
+		"park, no verify handler":          {park: true, lookup: errors.New("no dispatcher answered"), kind: call.Uncertain, reason: "uncertain", text: notLookedUpText},
+		"park, no verify handler, it runs": {park: true, running: true, kind: call.Uncertain, reason: "uncertain", text: interruptedText},
+		"not done just in time":            {verify: func(ctx context.Context, _ Call) (Verdict, error) { <-ctx.Done(); return NotDone(), nil }, kind: call.Released, reason: "released"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := newBundle(t, Config{StopTimeout: time.Second})
-				b.on("f", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, WithVerify(tt.verify))
+				var opts []Option
+				if tt.verify != nil {
+					opts = append(opts, WithVerify(tt.verify))
+				}
+				if tt.park {
+					opts = append(opts, WithOnUncertain(call.UncertainPark))
+				}
+				b.on("f", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, opts...)
 				b.q.lookup = func(call.Dispatch) (call.Standing, error) { return call.StandingPending, tt.lookup }
 				if tt.lookup != nil {
 					b.q.lookup = func(call.Dispatch) (call.Standing, error) { return "", tt.lookup }
@@ -276,6 +316,7 @@ func TestStopLeavesAnUncertainCallToTheNextExecutor(t *testing.T) {
 					return
 				}
 				require.Equal(t, tt.kind, b.outcome().Kind)
+				require.Equal(t, tt.text, b.outcome().Reason)
 				require.Equal(t, 0, b.q.left())
 			})
 		})

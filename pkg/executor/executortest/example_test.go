@@ -87,6 +87,28 @@ func Example() {
 	_ = test // run by go test as func TestGetCustomer(t *testing.T)
 }
 
+// A call that nothing can tell about is left to an operator.
+func TestUncertainCallsAreParked(t *testing.T) {
+	t.Parallel()
+	ex := executortest.New(t)
+	send := func(context.Context, struct{}) (string, error) { return "sent", nil }
+	cannotTell := func(context.Context, executor.Call) (executor.Verdict, error) {
+		return executor.CannotTell("the carrier is away"), nil
+	}
+	require.NoError(t, executor.Handle(ex, "send", send, executor.WithOnUncertain(call.UncertainPark)))
+	require.NoError(t, executor.Handle(ex, "asked", send, executor.WithOnUncertain(call.UncertainPark), executor.WithVerify(cannotTell)))
+
+	require.Equal(t, "sent", executortest.Text(t, executortest.Call(t, ex, "send", `{}`)))
+	o := executortest.Call(t, ex, "send", `{}`, executortest.Uncertain())
+	require.Equal(t, call.Uncertain, o.Kind)
+	require.Equal(t, "it may have run before, and this executor has no verify handler for the function", o.Reason)
+	o = executortest.Call(t, ex, "asked", `{}`, executortest.Uncertain())
+	require.Equal(t, call.Uncertain, o.Kind)
+	require.Equal(t, "the carrier is away", o.Reason)
+	o = executortest.Call(t, ex, "send", `{}`, executortest.WithOnUncertain(call.UncertainFail))
+	require.Equal(t, call.ReasonUnknownOutcome, o.Cause)
+}
+
 func TestGetCustomer(t *testing.T) {
 	t.Parallel()
 	ex := executortest.New(t)

@@ -39,7 +39,7 @@ func WithDeadline(at time.Time) Option { return func(d *call.Dispatch) { d.Deadl
 
 // Uncertain marks the call as one that may have run before, as when its executor
 // was killed. By the function's policy it is run again, its verify handler is asked
-// first, or it fails.
+// first, it fails, or it is left to an operator: an outcome of the kind call.Uncertain.
 func Uncertain() Option { return func(d *call.Dispatch) { d.Uncertain = true } }
 
 // WithOnUncertain is Uncertain with the policy overruled, as a dispatcher may do.
