@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/callfan/callfan/pkg/call"
@@ -225,7 +227,7 @@ func (s *session) rebuild(t *tracked, dv call.Delivered) {
 // notAResult handles the outcomes that do not answer the model.
 func (s *session) notAResult(dv call.Delivered, attempt int) {
 	t := s.calls[dv.Outcome.Key]
-	if t == nil || !t.state.Open() || attempt != t.attempt {
+	if t == nil || !t.state.Open() || attempt < t.attempt {
 		s.lateOutcome(dv)
 		return
 	}
@@ -233,13 +235,20 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 		s.later(50*time.Millisecond, func() { s.notAResult(dv, attempt) })
 		return
 	}
+	if attempt > t.attempt {
+		// Its nonce is genuine, so the attempt was handed over: the store lost that record.
+		s.d.obs.Count(EventRebuilt)
+		t.attempt, t.handover = attempt, 1
+	}
 	now := time.Now()
 	switch dv.Outcome.Kind {
 	case call.Released:
-		if t.published && dv.ID != dv.Outcome.ReleaseID(t.handover) {
+		handover := releasedHandover(dv)
+		if t.published && handover < t.handover {
 			s.lateOutcome(dv) // of a hand-over that was followed by another
 			return
 		}
+		t.handover = max(t.handover, handover) // a larger one: the store lost that record
 		t.releases = append(t.releases, dv.Ack)
 		if t.published {
 			s.d.obs.Count(EventReleased)
@@ -258,4 +267,13 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 		s.setDeadline(t)
 		dv.Ack()
 	}
+}
+
+// releasedHandover is the hand-over that a release is about, 0 when its id does not say.
+func releasedHandover(dv call.Delivered) int {
+	n, err := strconv.Atoi(dv.ID[strings.LastIndexByte(dv.ID, '.')+1:])
+	if err != nil || dv.ID != dv.Outcome.ReleaseID(n) {
+		return 0
+	}
+	return n
 }

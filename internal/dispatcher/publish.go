@@ -219,11 +219,15 @@ func (s *session) published(due []*tracked, errs []error) {
 // its way, at the latest when the lease of a dead owner on it runs out. When the store
 // lost a record, there may be none: a retry that was recorded, or a result whose
 // message was acknowledged when the API accepted it. The call is then handed over as
-// one that may have run.
+// one that may have run. The wait counts from the first try: owners that follow each other
+// do not wait again.
 func (s *session) lostSight(t *tracked, now time.Time) {
 	s.log.Debug("a call was published before and is over", "turn_id", t.Turn, "call_id", t.Key.Call,
 		"function", t.Function, "attempt", t.attempt)
-	t.gone, t.publishAt = true, now.Add(s.d.cfg.DuplicateWindow/3)
+	t.gone, t.publishAt = true, t.tried.Add(s.d.cfg.DuplicateWindow/3)
+	if soon := now.Add(2 * time.Second); t.publishAt.Before(soon) {
+		t.publishAt = soon
+	}
 	s.due.deadlines = earlier(s.due.deadlines, t.publishAt)
 }
 

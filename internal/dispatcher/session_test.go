@@ -203,6 +203,7 @@ func TestHandOverThatIsOverIsRepeatedAsUncertain(t *testing.T) {
 	start := func(t *testing.T, then func(b *bench)) {
 		synctest.Test(t, func(t *testing.T) {
 			b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+			b.function.Policy = persistent
 			b.queue.fail = errGone // an earlier owner published it, and the store lost the record
 			b.run(t, Config{DuplicateWindow: time.Minute}, func() {
 				wait(time.Second)
@@ -234,6 +235,27 @@ func TestHandOverThatIsOverIsRepeatedAsUncertain(t *testing.T) {
 			require.Equal(t, call.Settled, b.store.state(d.Key))
 		})
 	})
+	t.Run("a later attempt is heard of", func(t *testing.T) {
+		start(t, func(b *bench) {
+			nonce := call.NewNonces([]byte("0123456789abcdef")).For(key.Key, call.Token(key.Function), 2)
+			b.queue.deliver(d, call.Outcome{Key: d.Key, Nonce: nonce, Kind: call.Retry, Reason: "no"})
+			wait(30 * time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1)
+			require.Equal(t, 3, ds[0].Attempt, "the store had lost two")
+		})
+	})
+	t.Run("a later hand-over was given back", func(t *testing.T) {
+		start(t, func(b *bench) {
+			d := d
+			d.Handover = 4
+			b.queue.deliver(d, call.Outcome{Key: d.Key, Nonce: d.Nonce, Kind: call.Released})
+			wait(time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1)
+			require.Equal(t, 5, ds[0].Handover, "the store had lost three")
+		})
+	})
 	t.Run("it was given back", func(t *testing.T) {
 		start(t, func(b *bench) {
 			b.queue.deliver(d, call.Outcome{Key: d.Key, Nonce: d.Nonce, Kind: call.Released})
@@ -241,6 +263,26 @@ func TestHandOverThatIsOverIsRepeatedAsUncertain(t *testing.T) {
 			ds := b.queue.dispatches()
 			require.Len(t, ds, 1)
 			require.False(t, ds[0].Uncertain, "it was never started")
+		})
+	})
+}
+
+func TestAWaitForAnOutcomeIsNotBegunAgainByEachOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		_, err := b.store.Claim(context.Background(), 1, []results.Claim{{Key: listedCalls(1)[0].Key, Function: "f", State: call.Seen}})
+		require.NoError(t, err)
+		wait(10 * time.Second) // with another owner
+		b.queue.fail = errGone
+		b.run(t, Config{DuplicateWindow: time.Minute}, func() {
+			wait(12 * time.Second)
+			b.queue.mu.Lock()
+			b.queue.fail = nil
+			b.queue.mu.Unlock()
+			wait(2 * time.Second)
+			require.Len(t, b.queue.dispatches(), 1)
+			require.True(t, b.queue.dispatches()[0].Uncertain)
 		})
 	})
 }
