@@ -167,6 +167,7 @@ func reasonOf(text string) string {
 		{"deadline", deadline},
 		{"arrived in time", deadline},
 		{"stops", "stopped"},
+		{"an operator", "operator"},
 	} {
 		if strings.Contains(text, r.part) {
 			return r.reason

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,8 +42,10 @@ type installation struct {
 	sentinelAddr string
 	dispatchers  []*process
 	executors    []*process
-	conn         *nats.Conn
-	js           jetstream.JetStream
+	// admins are the roots of the dispatchers' admin APIs.
+	admins []string
+	conn   *nats.Conn
+	js     jetstream.JetStream
 }
 
 // effectsDir is where executors record what they did.
@@ -149,13 +152,15 @@ func (i *installation) redisProcess(name, config string, args ...string) (*proce
 
 // startCallfan starts dispatchers and executors.
 func (i *installation) startCallfan(apiURL string) error {
+	addrs := ports(dispatchers)
 	for n := range dispatchers {
+		i.admins = append(i.admins, "http://"+addrs[n])
 		name := fmt.Sprintf("dispatcher-%d", n+1)
 		args := []string{
 			"--nats", i.natsURL, "--replicas", "3", "--partitions", strconv.Itoa(partitions), "--ack-wait", ackWait.String(),
 			"--redis", "redis://" + i.sentinelAddr + "/0?master_name=" + masterName, "--redis-mode", "sentinel",
 			"--openai-base-url", apiURL, "--openai-project", name, "--select", "metadata.chaos=yes", "--poll-interval", "2s",
-			"--lease-ttl", leaseTTL.String(), "--listen", "", "--log-format", "json", "--log-level", "debug",
+			"--lease-ttl", leaseTTL.String(), "--listen", addrs[n], "--log-format", "json", "--log-level", "debug",
 		}
 		if n == 0 { // the others draw a new name at each start
 			args = append(args, "--name", name)
@@ -174,12 +179,16 @@ func (i *installation) startCallfan(apiURL string) error {
 	return startAll(append(i.dispatchers[:dispatchers:dispatchers], i.executors...))
 }
 
-// stop ends all processes.
+// stop ends all processes, those first that work with others.
 func (i *installation) stop() {
-	for _, p := range i.all() {
-		if p != nil {
-			p.terminate(10 * time.Second)
+	for _, group := range [][]*process{i.executors, i.dispatchers, {i.sentinel}, i.redis, i.nats} {
+		var stopping sync.WaitGroup
+		for _, p := range group {
+			if p != nil {
+				stopping.Go(func() { p.terminate(10 * time.Second) })
+			}
 		}
+		stopping.Wait()
 	}
 	if i.conn != nil {
 		i.conn.Close()

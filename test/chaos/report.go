@@ -61,12 +61,17 @@ type Report struct {
 	Repeated  int     `json:"repeated_messages"`
 	// Errors are the failures that the model was told, by reason.
 	Errors map[string]int `json:"errors"`
+	// Decisions are what the operator decided about parked calls, by kind.
+	Decisions map[string]int `json:"decisions"`
 	// LeftCalls and LeftResults are messages that were still in their streams a while after the end; Unsettled calls
-	// of which Redis says that they are not over; Dead are dead letters.
+	// of which Redis says that they are not over.
 	LeftCalls   uint64 `json:"left_calls"`
 	LeftResults uint64 `json:"left_results"`
 	Unsettled   int    `json:"unsettled"`
-	Dead        uint64 `json:"dead_letters"`
+	// Dead are dead letters, LateResults those of them that keep a result that came after another.
+	Dead        int            `json:"dead_letters"`
+	DeadBy      map[string]int `json:"dead_letters_by_reason,omitempty"`
+	LateResults int            `json:"late_results"`
 
 	findings []string
 	left     map[string]int
@@ -102,18 +107,22 @@ func (r *Report) Write(w io.Writer) error {
 	fmt.Fprintf(w, "calls %d in %.0f s (seed %d): answered %d, succeeded %d, lost %d, doubled %d, wrong %d, contradicted %d, overtaken %d\n",
 		r.Calls, r.Seconds, r.Seed, r.Answered, r.Succeeded, r.Lost, r.Doubled, r.Wrong, r.Contradicted, r.Overtaken)
 	fmt.Fprintf(w, "effects %d in %d runs: more than once %d", r.Effects, r.Runs, r.EffectsDoubled)
-	for _, c := range []effects.Class{effects.Keyed, effects.Verified, effects.Fail} {
+	for _, c := range []effects.Class{effects.Keyed, effects.Verified, effects.Fail, effects.Parked} {
 		fmt.Fprintf(w, ", %s %d", c, r.EffectsDoubledBy[c])
 	}
 	fmt.Fprintf(w, "\nerrors told to the model:")
 	for _, reason := range slices.Sorted(maps.Keys(r.Errors)) {
 		fmt.Fprintf(w, " %s %d", reason, r.Errors[reason])
 	}
+	fmt.Fprintf(w, "\nan operator's decisions:")
+	for _, kind := range slices.Sorted(maps.Keys(r.Decisions)) {
+		fmt.Fprintf(w, " %s %d", kind, r.Decisions[kind])
+	}
 	fmt.Fprintf(w, "\nsubmissions: %d batches, %d identical results again, %d replays by key, %d conflicts, %.0f %% windows shared\n",
 		r.Batches, r.Resubmitted, r.Replays, r.Conflicts, 100*r.Shared)
 	fmt.Fprintf(w, "longest wait of a call %.1f s; all turns ended %.1f s after the last fault\n", r.MaxStall, r.SettleSeconds)
-	fmt.Fprintf(w, "left: %d calls and %d results in the streams, %d calls unsettled in Redis, %d dead letters\n",
-		r.LeftCalls, r.LeftResults, r.Unsettled, r.Dead)
+	fmt.Fprintf(w, "left: %d calls and %d results in the streams, %d calls unsettled in Redis, %d dead letters (late results: %d)\n",
+		r.LeftCalls, r.LeftResults, r.Unsettled, r.Dead, r.LateResults)
 	for _, f := range r.findings {
 		fmt.Fprintln(w, "!", f)
 	}

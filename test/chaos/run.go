@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -73,6 +74,8 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	go w.watch(watching)
+	o := newOperator(inst.admins, inst.effectsDir(), cfg.random(2), log)
+	go o.run(watching)
 	began := time.Now()
 	working, stop := context.WithDeadline(ctx, began.Add(cfg.Duration))
 	defer stop()
@@ -110,12 +113,13 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 	for _, c := range r.FaultsBy {
 		r.Faults += c
 	}
-	inst.leftovers(ctx, r, w)
+	r.Decisions = o.made()
+	inst.leftovers(ctx, log, r, w)
 	if err := check(r, w, api, published, inst.effectsDir(), end); err != nil {
 		return nil, err
 	}
 	r.judge()
-	return r, nil
+	return r, ctx.Err()
 }
 
 // progress says now and then how far the run is.
@@ -135,7 +139,7 @@ func progress(ctx context.Context, cfg Config, w *workload) {
 }
 
 // leftovers counts what is left in the streams and in Redis after a while.
-func (i *installation) leftovers(ctx context.Context, r *Report, w *workload) {
+func (i *installation) leftovers(ctx context.Context, log *slog.Logger, r *Report, w *workload) {
 	_ = until(ctx, 45*time.Second, "something is left", func() error { // what is left is in the report
 		counts := map[string]uint64{}
 		list := i.js.ListStreams(ctx)
@@ -145,7 +149,7 @@ func (i *installation) leftovers(ctx context.Context, r *Report, w *workload) {
 		if list.Err() != nil {
 			return list.Err()
 		}
-		r.LeftCalls, r.LeftResults, r.Dead = counts["FN_CALLS"], counts["FN_RESULTS"], counts["FN_DEAD"]
+		r.LeftCalls, r.LeftResults = counts["FN_CALLS"], counts["FN_RESULTS"]
 		var err error
 		if r.Unsettled, err = i.unsettled(ctx, w); err != nil {
 			return err
@@ -155,6 +159,14 @@ func (i *installation) leftovers(ctx context.Context, r *Report, w *workload) {
 		}
 		return nil
 	})
+	var err error
+	if r.DeadBy, err = i.letters(ctx); err != nil {
+		log.Warn("dead letters are not all counted", "error", err)
+	}
+	for _, n := range r.DeadBy {
+		r.Dead += n
+	}
+	r.LateResults = r.DeadBy[lateResult]
 }
 
 // unsettled counts the calls that Redis does not hold for ended.

@@ -25,6 +25,8 @@ const (
 	End  Event = "end"
 	// Barrier is a verify handler's answer "not done": runs that started before it must not act any more.
 	Barrier Event = "barrier"
+	// Decided is an operator's finding "not done": runs of this attempt and of earlier ones must not act any more.
+	Decided Event = "decided"
 )
 
 // Line is one line of a function's file.

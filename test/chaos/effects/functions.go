@@ -13,6 +13,8 @@ const (
 	Verified Class = "verify"
 	// Fail has side effects and is answered with an error when nobody knows whether it ran.
 	Fail Class = "fail"
+	// Parked has side effects and waits for an operator when nobody knows whether it ran.
+	Parked Class = "park"
 )
 
 // Function is one function of the workload.

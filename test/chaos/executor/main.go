@@ -41,7 +41,7 @@ func run(ctx context.Context, logger *slog.Logger) error {
 	}
 	dir := os.Getenv("CHAOS_EFFECTS")
 	for _, f := range effects.Functions() {
-		h := handler{ledger: ledger{effects.File(dir, f.Name)}, class: f.Class}
+		h := handler{ledger: effects.Ledger{File: effects.File(dir, f.Name)}, class: f.Class}
 		if err := executor.HandleRaw(ex, f.Name, h.run, h.options()...); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func run(ctx context.Context, logger *slog.Logger) error {
 
 // handler runs one function.
 type handler struct {
-	ledger ledger
+	ledger effects.Ledger
 	class  effects.Class
 }
 
@@ -64,6 +64,8 @@ func (h handler) options() []executor.Option {
 		return append(opts, executor.WithEffects(call.EffectsIdempotent))
 	case effects.Verified:
 		return append(opts, executor.WithVerify(h.verify))
+	case effects.Parked:
+		return append(opts, executor.WithOnUncertain(call.UncertainPark))
 	default:
 		return opts
 	}
@@ -85,7 +87,7 @@ func (h handler) run(ctx context.Context, c executor.Call) (executor.Output, err
 	}
 	line := lineOf(in, c)
 	half := time.Duration(in.MS) * time.Millisecond / 2
-	if err := h.ledger.note(effects.Start, line); err != nil {
+	if err := h.ledger.Note(effects.Start, line); err != nil {
 		return executor.Output{}, err
 	}
 	if err := wait(ctx, half); err != nil {
@@ -100,7 +102,7 @@ func (h handler) run(ctx context.Context, c executor.Call) (executor.Output, err
 	if err := wait(ctx, half); err != nil {
 		return executor.Output{}, err
 	}
-	if err := h.ledger.note(effects.End, line); err != nil {
+	if err := h.ledger.Note(effects.End, line); err != nil {
 		return executor.Output{}, err
 	}
 	return executor.Text("done " + in.Number), nil
@@ -110,11 +112,11 @@ func (h handler) run(ctx context.Context, c executor.Call) (executor.Output, err
 func (h handler) act(ctx context.Context, line effects.Line) error {
 	switch h.class {
 	case effects.Fail:
-		return h.ledger.note(effects.Done, line)
+		return h.ledger.Note(effects.Done, line)
 	case effects.Keyed:
-		return h.ledger.once(ctx, line)
-	case effects.Verified:
-		return h.ledger.unlessBarred(ctx, line)
+		return h.ledger.Once(ctx, line)
+	case effects.Verified, effects.Parked:
+		return h.ledger.UnlessBarred(ctx, line)
 	default:
 		return nil
 	}
@@ -126,7 +128,7 @@ func (h handler) verify(ctx context.Context, c executor.Call) (executor.Verdict,
 	if err := json.Unmarshal(c.Arguments, &in); err != nil {
 		return executor.Verdict{}, err
 	}
-	done, err := h.ledger.doneOrBar(ctx, lineOf(in, c))
+	done, err := h.ledger.DoneOrBar(ctx, lineOf(in, c))
 	switch {
 	case err != nil:
 		return executor.Verdict{}, err
