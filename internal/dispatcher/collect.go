@@ -248,11 +248,10 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 			s.lateOutcome(dv) // of a hand-over that was followed by another
 			return
 		}
-		t.handover = max(t.handover, handover) // a larger one: the store lost that record
 		t.releases = append(t.releases, dv.Ack)
-		if t.published {
+		if handover >= t.handover { // a larger one: the store lost that record
 			s.d.obs.Count(EventReleased)
-			t.handover++
+			t.handover = handover + 1
 			t.published, t.gone, t.tried, t.publishAt = false, false, time.Time{}, now
 			s.wantPublish(now)
 		}

@@ -466,6 +466,26 @@ func TestCallFoundClaimedWaitsForItsOutcome(t *testing.T) {
 	})
 }
 
+func TestCallFoundClaimedThatWasGivenBackDoesNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		c := listedCalls(1)[0]
+		_, err := b.store.Claim(context.Background(), 1, []results.Claim{{Key: c.Key, Function: "f", State: call.Seen}})
+		require.NoError(t, err)
+		nonce := call.NewNonces([]byte("0123456789abcdef")).For(c.Key, call.Token(c.Function), 1)
+		b.queue.deliver(call.Dispatch{Call: c, Handover: 1}, call.Outcome{Key: c.Key, Nonce: nonce, Kind: call.Released})
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1)
+			require.Equal(t, 2, ds[0].Handover, "the first one is over")
+			require.False(t, ds[0].Uncertain)
+			require.Equal(t, 1, b.queue.acks)
+		})
+	})
+}
+
 func TestGracefulStopHandsOverWhatItClaimed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
