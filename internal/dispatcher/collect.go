@@ -32,6 +32,7 @@ func (p *partition) collect(batch []call.Delivered) {
 		}
 		switch dv.Outcome.Kind {
 		case call.Success, call.Failure:
+			dv.ID = fingerprint(dv.ID, dv.Outcome.Result())
 			completions = append(completions, results.Completion{
 				Key: dv.Outcome.Key, OutcomeID: dv.ID, Attempt: attempt,
 				Result: p.d.acceptable(dv.Outcome.Result()),

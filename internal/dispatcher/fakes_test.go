@@ -67,7 +67,9 @@ func (m *memory) Complete(_ context.Context, _ []uint64, completions []results.C
 		}
 		switch {
 		case r.OutcomeID == c.OutcomeID:
-			out = append(out, results.Completed{Verdict: results.Saved, Record: m.view(r)})
+			replayed := m.view(r)
+			replayed.Result = nil // as the stores do: the caller has it
+			out = append(out, results.Completed{Verdict: results.Saved, Record: replayed})
 		case r.Result != nil || r.State.Final():
 			out = append(out, results.Completed{Verdict: results.Superseded, Record: m.view(r)})
 		default:
