@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/callfan/callfan/internal/ops"
@@ -20,14 +21,17 @@ func (d *Dispatcher) Calls(ctx context.Context, session string) ([]ops.Call, err
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(records, func(a, b results.Record) int {
-		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), cmp.Compare(a.Key.Turn, b.Key.Turn), cmp.Compare(a.Key.Call, b.Key.Call))
-	})
 	list := make([]ops.Call, len(records))
 	for i, r := range records {
 		list[i] = shown(r)
 	}
+	slices.SortFunc(list, claimedBefore)
 	return list, nil
+}
+
+func claimedBefore(a, b ops.Call) int {
+	return cmp.Or(a.Claimed.Compare(b.Claimed), cmp.Compare(a.Key.Session, b.Key.Session),
+		cmp.Compare(a.Key.Turn, b.Key.Turn), cmp.Compare(a.Key.Call, b.Key.Call))
 }
 
 // Call shows one call; its state is call.Absent when there is no record of it.
@@ -41,7 +45,12 @@ func (d *Dispatcher) Call(ctx context.Context, key call.Key) (ops.Call, error) {
 		return ops.Call{}, err
 	}
 	records[0].Key = key
-	return shown(records[0]), nil
+	c := shown(records[0])
+	for _, step := range records[0].History {
+		c.History = append(c.History, ops.Step(step))
+	}
+	c.Explanation = c.Explain()
+	return c, nil
 }
 
 func shown(r results.Record) ops.Call {
@@ -54,4 +63,10 @@ func shown(r results.Record) ops.Call {
 	}
 	c.Explanation = c.Explain()
 	return c
+}
+
+// Decide takes an operator's decision about a call without a result. Before the start
+// it fails with ops.ErrNotStarted.
+func (d *Dispatcher) Decide(context.Context, call.Key, ops.Decision) error {
+	return errors.ErrUnsupported
 }

@@ -41,7 +41,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) attachSessions(w http.ResponseWriter, r *http.Request) {
 	var body Attachment
-	if !read(w, r, &body) {
+	if !read(w, r, &body, maxBody, `{"ids":["sess_1"]}`) {
 		return
 	}
 	if n := len(body.IDs); n == 0 || n > maxIDs {
@@ -97,13 +97,14 @@ func checkID(id string) error {
 	return nil
 }
 
-// read decodes a JSON body of known members, or answers with what is wrong.
-func read(w http.ResponseWriter, r *http.Request, into any) bool {
+// read decodes a JSON body of known members and at most limit bytes, or answers with
+// what is wrong and with an example.
+func read(w http.ResponseWriter, r *http.Request, into any, limit int64, example string) bool {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		refuse(w, http.StatusUnsupportedMediaType, "unsupported_media_type", "send JSON, with Content-Type: application/json")
 		return false
 	}
-	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit))
 	body.DisallowUnknownFields()
 	err := body.Decode(into)
 	if err == nil {
@@ -112,11 +113,11 @@ func read(w http.ResponseWriter, r *http.Request, into any) bool {
 		}
 	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		refuse(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body has more than %d bytes", maxBody))
+		refuse(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body has more than %d bytes", limit))
 		return false
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "invalid_body", fmt.Sprintf("want a body like {\"ids\":[\"sess_1\"]}: %v", err))
+		refuse(w, http.StatusBadRequest, "invalid_body", fmt.Sprintf("want a body like %s: %v", example, err))
 		return false
 	}
 	return true

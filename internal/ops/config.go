@@ -40,6 +40,12 @@ type Admin interface {
 	// the state call.Absent.
 	Calls(ctx context.Context, session string) ([]Call, error)
 	Call(ctx context.Context, key call.Key) (Call, error)
+	// CallsIn lists up to limit calls of the whole installation that are in one of the
+	// states, open or saved ones, the oldest first.
+	CallsIn(ctx context.Context, states []call.State, limit int) (CallList, error)
+	// Decide takes an operator's decision about a call without a result. Errors wrap
+	// ErrNoCall, ErrAnswered or ErrNotParked.
+	Decide(ctx context.Context, key call.Key, d Decision) error
 	DeadLetters
 }
 

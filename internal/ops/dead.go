@@ -81,14 +81,10 @@ const (
 
 // listDead answers ?function=NAME&limit=N.
 func (s *Server) listDead(w http.ResponseWriter, r *http.Request) {
-	query, limit := r.URL.Query(), DefaultDeadLetters
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > MaxDeadLetters {
-			refuse(w, http.StatusBadRequest, "invalid_limit", fmt.Sprintf("limit is %q; use 1 to %d", text, MaxDeadLetters))
-			return
-		}
-		limit = n
+	query := r.URL.Query()
+	limit, ok := limitOf(w, query, DefaultDeadLetters, MaxDeadLetters)
+	if !ok {
+		return
 	}
 	letters, err := s.cfg.Admin.DeadLetters(r.Context(), query.Get("function"), limit)
 	if err != nil {

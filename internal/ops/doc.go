@@ -8,8 +8,11 @@
 //	POST   /v1/sessions       watch sessions: {"ids":["sess_1"]}
 //	DELETE /v1/sessions/{id}  stop watching a session
 //	GET    /v1/functions      the functions that executors have registered
-//	GET    /v1/calls          the recorded calls of a session: ?session=ID
-//	GET    /v1/calls/{session}/{turn}/{call}  one call, and why it is where it is
+//	GET    /v1/calls          the recorded calls of a session: ?session=ID; those of all
+//	                          sessions in a state: ?state=parked|open|…&limit=N
+//	GET    /v1/calls/{session}/{turn}/{call}  one call, its history, and why it is where it is
+//	POST   /v1/calls/{session}/{turn}/{call}/decision  decide about it: {"rerun":true},
+//	                          {"output":"text"}, {"output_json":[…]} or {"error":"text"}, and "by"
 //	GET    /v1/dead           dead letters, the newest first: ?function=NAME&limit=N
 //	GET    /v1/dead/{seq}     one dead letter, with its body
 //	DELETE /v1/dead/{seq}     drop a dead letter

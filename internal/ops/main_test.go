@@ -3,6 +3,7 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -24,7 +25,9 @@ type admin struct {
 	sessions  []ops.Session
 	functions []ops.Function
 	calls     []ops.Call
+	more      bool
 	deadLetters
+	decisions
 	err      error
 	attached []string
 	detached []string
@@ -33,6 +36,11 @@ type admin struct {
 func (a *admin) Sessions(context.Context) ([]ops.Session, error)   { return a.sessions, a.err }
 func (a *admin) Functions(context.Context) ([]ops.Function, error) { return a.functions, a.err }
 func (a *admin) Calls(context.Context, string) ([]ops.Call, error) { return a.calls, a.err }
+
+func (a *admin) CallsIn(_ context.Context, states []call.State, limit int) (ops.CallList, error) {
+	a.asked = fmt.Sprintf("%v %d", states, limit)
+	return ops.CallList{Calls: a.calls, More: a.more}, a.err
+}
 
 func (a *admin) Call(_ context.Context, key call.Key) (ops.Call, error) {
 	for _, c := range a.calls {

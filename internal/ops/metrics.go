@@ -82,8 +82,8 @@ func NewMetrics(version string) *Metrics {
 var events = []string{
 	dispatcher.EventTakeover, dispatcher.EventPartitionLost, dispatcher.EventInvalidOutcome,
 	dispatcher.EventForgedOutcome, dispatcher.EventLateOutcome, dispatcher.EventUnknownOutcome,
-	dispatcher.EventRebuilt, dispatcher.EventRepublished, dispatcher.EventReleased, dispatcher.EventResent,
-	dispatcher.EventRelisted, dispatcher.EventRepairedText, dispatcher.EventSubstituted,
+	dispatcher.EventRebuilt, dispatcher.EventRepublished, dispatcher.EventReleased, dispatcher.EventRetried,
+	dispatcher.EventResent, dispatcher.EventRelisted, dispatcher.EventRepairedText, dispatcher.EventSubstituted,
 	dispatcher.EventOtherAction, dispatcher.EventAuthRefused,
 }
 
@@ -91,7 +91,7 @@ var events = []string{
 var reasons = []string{
 	call.ReasonHandler, call.ReasonTimeout, call.ReasonPanic, call.ReasonCrashed, call.ReasonUnknownOutcome, call.ReasonNoExecutor,
 	call.ReasonInvalidName, call.ReasonInvalidArguments, call.ReasonInvalidOutput, call.ReasonTooLarge,
-	call.ReasonGaveUp, call.ReasonRefused, call.ReasonDeadline,
+	call.ReasonGaveUp, call.ReasonRefused, call.ReasonOperator, call.ReasonDeadline,
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {

@@ -74,6 +74,7 @@ func (s *Server) routes() http.Handler {
 	admin.HandleFunc("GET /v1/functions", s.listFunctions)
 	admin.HandleFunc("GET /v1/calls", s.listCalls)
 	admin.HandleFunc("GET /v1/calls/{session}/{turn}/{call}", s.showCall)
+	admin.HandleFunc("POST /v1/calls/{session}/{turn}/{call}/decision", s.decide)
 	admin.HandleFunc("GET /v1/dead", s.listDead)
 	admin.HandleFunc("GET /v1/dead/{seq}", s.showDead)
 	admin.HandleFunc("DELETE /v1/dead/{seq}", s.dropDead)

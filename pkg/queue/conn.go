@@ -145,7 +145,11 @@ func (c *Conn) cameUp(nc *nats.Conn) {
 	c.mu.Lock()
 	c.down = nil
 	c.mu.Unlock()
-	c.log.Info("connected to NATS", "server", nc.ConnectedUrlRedacted(), "max_payload", nc.MaxPayload(), "reconnects", nc.Stats().Reconnects)
+	server := nc.ConnectedUrlRedacted()
+	if c.cfg.InProcess != nil {
+		server = "in this process" // the client reports an address that it did not use
+	}
+	c.log.Info("connected to NATS", "server", server, "max_payload", nc.MaxPayload(), "reconnects", nc.Stats().Reconnects)
 	c.notifyChange()
 }
 

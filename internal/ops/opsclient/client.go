@@ -74,7 +74,11 @@ func (c *Client) Sessions(ctx context.Context) ([]ops.Session, error) {
 
 // Watch attaches sessions; those that are watched already are fine.
 func (c *Client) Watch(ctx context.Context, ids ...string) error {
-	return c.do(ctx, http.MethodPost, "/v1/sessions", ops.Attachment{IDs: ids}, nil)
+	body, err := json.Marshal(ops.Attachment{IDs: ids})
+	if err != nil {
+		return err
+	}
+	return c.do(ctx, http.MethodPost, "/v1/sessions", body, nil)
 }
 
 // Unwatch detaches sessions, one after the other; those that are not watched are
@@ -103,16 +107,9 @@ func (c *Client) Readiness(ctx context.Context) (ops.Readiness, error) {
 	return r, err
 }
 
-func (c *Client) do(ctx context.Context, method, path string, send, into any) error {
-	var body io.Reader
-	if send != nil {
-		text, err := json.Marshal(send)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(text)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+// do sends JSON as it is, nil for no body, and reads the answer.
+func (c *Client) do(ctx context.Context, method, path string, send []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(send))
 	if err != nil {
 		return err
 	}
