@@ -93,6 +93,9 @@ func (c *Conn) workOff(ctx context.Context, notice []byte) error {
 		c.log.Error("a notice of the server is not readable", "error", err)
 		return nil
 	}
+	if g.deleted() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, advisoryAckWait/2)
 	defer cancel()
 	stream, err := c.js.Stream(ctx, c.names.calls())

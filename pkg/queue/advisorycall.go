@@ -107,6 +107,19 @@ func (g *givenUp) found(m *jetstream.RawStreamMsg) {
 	g.call.key, _ = call.ParseKey(header(m.Header, headerKey))
 }
 
+// What the server gives as the reason when a message was deleted, or expired, while an
+// executor had it.
+const (
+	reasonDeleted = "Unacknowledged message was deleted"
+	reasonLimits  = "Message deleted by stream limits"
+)
+
+// deleted says that nobody gave the call up: it was withdrawn too late, or expired. Its
+// dispatcher answers it at its deadline.
+func (g *givenUp) deleted() bool {
+	return g.terminated && (g.Reason == reasonDeleted || g.Reason == reasonLimits)
+}
+
 // word is the reason of the dead letter.
 func (g *givenUp) word() string {
 	if g.terminated {

@@ -51,8 +51,12 @@ type installation struct {
 
 func install(t testing.TB, cfg Config, opts ...testservers.NATSOption) *installation {
 	t.Helper()
+	return installOn(t, testservers.NATS(t, opts...), cfg)
+}
+
+func installOn(t testing.TB, server *testservers.NATSServer, cfg Config) *installation {
+	t.Helper()
 	ctx := testContext(t)
-	server := testservers.NATS(t, opts...)
 	cfg.URL = server.URL()
 	if cfg.Partitions == 0 {
 		cfg.Partitions = 4
