@@ -9,10 +9,11 @@ import (
 )
 
 // answer is a record whose result is still to be read: body is its key, empty
-// when there is none to read.
+// when there is none to read. full: with the history.
 type answer struct {
 	record results.Record
 	body   string
+	full   bool
 }
 
 // storedBody is a result as the bucket keeps it. name is the last part of its
@@ -37,6 +38,13 @@ func (t *turn) answer(known *entryOfCall, now int64) answer {
 	if known.body != "" {
 		a.body = t.id.bodyKey(known.call, known.body)
 	}
+	return a
+}
+
+// full is an answer with the call's history.
+func (t *turn) full(known *entryOfCall, now int64) answer {
+	a := t.answer(known, now)
+	a.record.History, a.full = known.steps(), true
 	return a
 }
 
@@ -85,7 +93,11 @@ func (s *Store) withBody(ctx context.Context, a answer) (results.Record, error) 
 		if known == nil {
 			return results.Record{Key: a.record.Key}, nil
 		}
-		a = e.answer(known)
+		if a.full {
+			a = e.full(known, e.now)
+		} else {
+			a = e.answer(known)
+		}
 	}
 	return results.Record{}, fmt.Errorf("%w: %s", errBodyLost, a.record.Key)
 }

@@ -134,7 +134,7 @@ func (s *Store) Get(ctx context.Context, keys []call.Key) ([]results.Record, err
 		for _, i := range turns[t].elements {
 			answers[i] = answer{record: results.Record{Key: keys[i]}}
 			if known := e.index[keys[i].Call]; known != nil {
-				answers[i] = e.answer(known)
+				answers[i] = e.full(known, e.now)
 			}
 		}
 		return nil

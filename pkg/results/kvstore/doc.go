@@ -6,7 +6,7 @@
 // Ids have any bytes and length, keys have not, so keys hold hashes of ids and
 // the values hold the ids themselves.
 //
-//	t.SESSION.TURN            the turn: its fence and its calls, without results
+//	t.SESSION.TURN            the turn: its fence and its calls with their histories, without results
 //	b.SESSION.TURN.CALL.BODY  one saved result; BODY is a hash of writer, outcome and result
 //	l.N                       the lease of partition N
 //	a.N                       the watched sessions of partition N

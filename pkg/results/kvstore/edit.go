@@ -6,6 +6,7 @@ import (
 
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/results"
+	"github.com/callfan/callfan/pkg/results/internal/history"
 )
 
 // edit is the change of one turn in memory. It becomes true when the turn is
@@ -58,6 +59,7 @@ func (e *edit) claim(fence uint64, c results.Claim) *entryOfCall {
 	known := e.index[c.Key.Call]
 	if known == nil {
 		known = &entryOfCall{call: c.Key.Call, function: c.Function, state: c.State, claimed: e.now, changed: e.now}
+		known.step(e.now, "")
 		e.make(fence, known)
 	}
 	// Listed calls keep their turn alive: it is written again at half its life.
@@ -91,6 +93,7 @@ func (e *edit) complete(fence uint64, c results.Completion, stored storedBody) (
 		known.state = call.Succeeded
 	}
 	known.outcome, known.body = c.OutcomeID, stored.name
+	known.step(e.now, history.Note(c.Note))
 	e.puts[e.id.bodyKey(known.call, known.body)] = stored.value
 	e.changed = true
 	return results.Saved, known
@@ -109,7 +112,12 @@ func (e *edit) move(m results.Move) results.Moved {
 	if m.Handover != 0 {
 		handover = m.Handover
 	}
+	note := history.Note(m.Note)
 	if known.state == m.To && attempt == known.attempt && handover == known.handover {
+		if note != "" && note != history.LatestNote(known.history) {
+			known.step(e.now, note)
+			e.changed = true
+		}
 		return results.Moved{Done: true, State: known.state}
 	}
 	// Only Complete saves results.
@@ -117,6 +125,7 @@ func (e *edit) move(m results.Move) results.Moved {
 		return results.Moved{State: known.state}
 	}
 	known.state, known.attempt, known.handover, known.changed = m.To, attempt, handover, e.now
+	known.step(e.now, note)
 	if m.To.Final() && known.body != "" {
 		key := e.id.bodyKey(known.call, known.body)
 		e.drops = append(e.drops, key)

@@ -122,6 +122,7 @@ func (l *lanes) write(ctx context.Context, id turnID, changes []*change) error {
 		if err := l.putBodies(ctx, e, written); err != nil {
 			return err
 		}
+		e.boundHistories()
 		err = l.bucket.put(ctx, id.key(), e.encode(), revision, e.ttl())
 		if err == nil {
 			l.drop(ctx, e, written)

@@ -28,7 +28,7 @@ func (s *Store) Session(ctx context.Context, session string) ([]results.Record, 
 			return nil, err
 		}
 		for _, known := range t.calls {
-			answers = append(answers, t.answer(known, now))
+			answers = append(answers, t.full(known, now))
 		}
 	}
 	records, err := s.resolve(ctx, answers)

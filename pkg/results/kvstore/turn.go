@@ -47,6 +47,7 @@ type entryOfCall struct {
 	claimed, changed  int64 // ms
 	outcome           string
 	body              string // the last part of the result's key; empty when there is none
+	history           []byte // the steps; see package history
 }
 
 func newTurn(id turnID) *turn { return &turn{id: id, index: map[string]*entryOfCall{}} }
@@ -80,7 +81,8 @@ func (t *turn) record(e *entryOfCall, now int64) results.Record {
 	}
 }
 
-const turnVersion = 1
+// turnVersion is that of turns with histories; those of version 1 have none.
+const turnVersion = 2
 
 func (t *turn) encode() []byte {
 	var e encoder
@@ -99,19 +101,21 @@ func (t *turn) encode() []byte {
 		e.uint(uint64(c.changed))  //nolint:gosec // never negative
 		e.text(c.outcome)
 		e.text(c.body)
+		e.text(string(c.history))
 	}
 	return e.b
 }
 
 func decodeTurn(value []byte) (*turn, error) {
 	d := decoder{b: value}
-	if d.uint() != turnVersion {
+	version := d.uint()
+	if version < 1 || version > turnVersion {
 		return nil, errMalformed
 	}
 	t := newTurn(turnID{d.text(), d.text()})
 	t.fence = d.uint()
 	for range d.count() {
-		t.add(&entryOfCall{
+		c := &entryOfCall{
 			call:     d.text(),
 			function: d.text(),
 			state:    call.State(d.text()),
@@ -121,7 +125,11 @@ func decodeTurn(value []byte) (*turn, error) {
 			changed:  int64(d.uint()), //nolint:gosec // was an int64
 			outcome:  d.text(),
 			body:     d.text(),
-		})
+		}
+		if version >= 2 {
+			c.history = []byte(d.text())
+		}
+		t.add(c)
 	}
 	return t, d.err()
 }

@@ -66,7 +66,7 @@ func rawPairs(s *Store, lanes, depth, n int, run string) error {
 						if sc == claimScript {
 							args = append(args, "s")
 						} else {
-							args = append(args, "S", "1-AAAAAAAAAAAAAAAAAAAAAA.s", "1", "", stored)
+							args = append(args, "S", "1-AAAAAAAAAAAAAAAAAAAAAA.s", "1", "", stored, "")
 						}
 						p.EvalSha(context.Background(), sc.hash, keys, args...)
 					}

@@ -9,6 +9,7 @@ import (
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/results"
 	"github.com/callfan/callfan/pkg/results/internal/body"
+	"github.com/callfan/callfan/pkg/results/internal/history"
 )
 
 // Claim records calls that are absent; see results.Store.
@@ -18,7 +19,7 @@ func (s *Store) Claim(ctx context.Context, fence uint64, claims []results.Claim)
 		if c.State != call.Seen && c.State != call.Held {
 			return nil, fmt.Errorf("claim of %s: state %q; want seen or held", c.Key, c.State)
 		}
-		turns.add(i, c.Key, fence, 0, c.Key.Call, c.Function, letters[c.State])
+		turns.add(i, c.Key, fence, 0, c.Key.Call, onOneLine(c.Function), letters[c.State])
 	}
 	if err := s.share(ctx, turns.operations()); err != nil {
 		return nil, err
@@ -64,7 +65,8 @@ func (s *Store) Complete(
 		}
 		stored := body.Append(nil, c.Result)
 		turns.add(i, c.Key, fences[i], len(stored),
-			c.Key.Call, c.Function, state, c.OutcomeID, strconv.Itoa(c.Attempt), adopt, stored)
+			c.Key.Call, onOneLine(c.Function), state, onOneLine(c.OutcomeID), strconv.Itoa(c.Attempt), adopt, stored,
+			history.Note(c.Note))
 	}
 	if err := s.share(ctx, turns.operations()); err != nil {
 		return nil, err
@@ -110,7 +112,8 @@ func (s *Store) Move(ctx context.Context, fence uint64, moves []results.Move) ([
 		if !ok {
 			return nil, fmt.Errorf("move of %s: no call can enter the state %q", m.Key, m.To)
 		}
-		turns.add(i, m.Key, fence, 0, m.Key.Call, to, entrances(m.To), strconv.Itoa(m.Attempt), strconv.Itoa(m.Handover))
+		turns.add(i, m.Key, fence, 0,
+			m.Key.Call, to, entrances(m.To), strconv.Itoa(m.Attempt), strconv.Itoa(m.Handover), history.Note(m.Note))
 	}
 	if err := s.share(ctx, turns.operations()); err != nil {
 		return nil, err
@@ -129,7 +132,7 @@ func (s *Store) Move(ctx context.Context, fence uint64, moves []results.Move) ([
 		}
 		for row, i := range turn.elements {
 			done, letter := rows[row][0] == '1', rows[row][1:]
-			answers[i] = results.Moved{Done: done, State: states[letter]}
+			answers[i] = results.Moved{Done: done, State: history.States[letter]}
 		}
 	}
 	return answers, nil

@@ -19,8 +19,8 @@
 //	fx:attached:{pN}:version  string: changes with that set
 //	fx:members                sorted set: announced dispatchers by expiry
 //
-// Results live apart from the turn's hash so that the hash, which stays for the
-// retention, keeps its compact encoding.
+// Results live apart from the turn's hash: they are dropped when their call ends,
+// while the hash, with the history of its calls, stays for the retention.
 //
 // # Fencing
 //

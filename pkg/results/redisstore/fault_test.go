@@ -142,8 +142,12 @@ func TestALostAnswerChangesNothing(t *testing.T) {
 		{"queue", func(s results.Store, _ int) (any, error) {
 			return s.Move(ctx, 1, []results.Move{{Key: key("call_1"), To: call.Queued, Attempt: 1, Handover: 1}})
 		}},
+		{"note", func(s results.Store, _ int) (any, error) {
+			return s.Move(ctx, 1, []results.Move{{Key: key("call_1"), To: call.Queued, Note: "e1 has it"}})
+		}},
 		{"complete", func(s results.Store, _ int) (any, error) {
 			fences, c := completions([]byte(`"sunny"`), "call_1", "call_2", "call_9")
+			c[0].Note = "by e1"
 			answers, err := s.Complete(ctx, fences, c)
 			return verdicts(answers), err
 		}},
@@ -188,6 +192,9 @@ func TestALostAnswerChangesNothing(t *testing.T) {
 func timeless(records []results.Record, err error) ([]results.Record, error) {
 	for i := range records {
 		records[i].Age, records[i].Since, records[i].ClaimedAt = 0, 0, time.Time{}
+		for j := range records[i].History {
+			records[i].History[j].At = time.Time{}
+		}
 	}
 	return records, err
 }

@@ -9,42 +9,43 @@ import (
 
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/results"
+	"github.com/callfan/callfan/pkg/results/internal/history"
 )
 
 // A call's entry in its turn's hash is one compact text:
 //
-//	STATE ATTEMPT "." HANDOVER "." CLAIMED "." CHANGED "." LENGTH "." FUNCTION OUTCOME
+//	STATE ATTEMPT "." HANDOVER "." CLAIMED "." CHANGED "." LENGTH "." FUNCTION OUTCOME HISTORY
 //
 // STATE is one letter, CLAIMED the milliseconds of the claim by the server's
 // clock, CHANGED the milliseconds from there to the last change, LENGTH the
-// length of FUNCTION, OUTCOME the id of the saved outcome.
+// length of FUNCTION, OUTCOME the id of the saved outcome. FUNCTION and OUTCOME are
+// written without line breaks; see onOneLine. HISTORY is the steps of the call,
+// each on a line of its own; see package history. Entries of versions that kept no
+// history have none, or only the steps since.
 // The scripts read it with the same grammar; see luaMeta.
 
-// letters are the one-letter names of the states. s, h, q, r and p are the open
-// ones, S, F and U the saved ones, e, c and o the final ones.
-var letters = map[call.State]string{
-	call.Seen: "s", call.Held: "h", call.Queued: "q", call.Retrying: "r", call.Parked: "p",
-	call.Succeeded: "S", call.Failed: "F", call.Submitted: "U",
-	call.Settled: "e", call.Cancelled: "c", call.Obsolete: "o",
-}
+var letters = history.Letters
 
-var states = func() map[string]call.State {
-	m := map[string]call.State{"": call.Absent}
-	for state, letter := range letters {
-		m[letter] = state
-	}
-	return m
-}()
+var oneLine, anyLines = strings.NewReplacer(`\`, `\\`, "\n", `\n`), strings.NewReplacer(`\\`, `\`, `\n`, "\n")
+
+// onOneLine writes a text without line breaks; asItWas reads it.
+func onOneLine(text string) string { return oneLine.Replace(text) }
+
+func asItWas(text string) string { return anyLines.Replace(text) }
 
 var errMalformed = errors.New("a call's entry in Redis is malformed")
 
 // parseMeta reads an entry; now is the server's clock in milliseconds.
 func parseMeta(key call.Key, meta string, now int64) (results.Record, error) {
 	bad := func() (results.Record, error) { return results.Record{}, fmt.Errorf("%w: %s", errMalformed, key) }
+	steps := ""
+	if at := strings.IndexByte(meta, '\n'); at >= 0 {
+		meta, steps = meta[:at], meta[at:]
+	}
 	if meta == "" {
 		return bad()
 	}
-	state, ok := states[meta[:1]]
+	state, ok := history.States[meta[:1]]
 	parts := strings.SplitN(meta[1:], ".", 6)
 	if !ok || len(parts) != 6 {
 		return bad()
@@ -63,12 +64,13 @@ func parseMeta(key call.Key, meta string, now int64) (results.Record, error) {
 	}
 	return results.Record{
 		Key:       key,
-		Function:  rest[:length],
+		Function:  asItWas(rest[:length]),
 		State:     state,
 		Attempt:   int(numbers[0]),
 		Handover:  int(numbers[1]),
 		ClaimedAt: time.UnixMilli(claimed),
-		OutcomeID: rest[length:],
+		OutcomeID: asItWas(rest[length:]),
+		History:   history.Parse(steps, time.UnixMilli(claimed)),
 		Age:       max(0, time.Duration(now-claimed)*time.Millisecond),
 		Since:     max(0, time.Duration(now-claimed-changed)*time.Millisecond),
 	}, nil

@@ -62,12 +62,12 @@ const luaStale = `
 local function stale(ms) return redis.call('PTTL', KEYS[1]) < tonumber(ms) / 2 end
 `
 
-// luaMeta defines parse and format for a call's entry, which was changed now; see
-// parseMeta.
+// luaMeta defines parse and format for the first line of a call's entry; see
+// parseMeta. since is the time from the claim to now.
 const luaMeta = `
-local function parse(meta) return string.match(meta, '^(.)(%d+)%.(%d+)%.(%d+)%.%d+%.(%d+)%.(.*)$') end
-local function format(state, attempt, handover, claimed, length, rest)
-  local changed = string.format('%.0f', math.max(0, tonumber(now) - tonumber(claimed)))
+local function parse(line) return string.match(line, '^(.)(%d+)%.(%d+)%.(%d+)%.%d+%.(%d+)%.(.*)$') end
+local function since(claimed) return string.format('%.0f', math.max(0, tonumber(now) - tonumber(claimed))) end
+local function format(state, attempt, handover, claimed, changed, length, rest)
   return state .. attempt .. '.' .. handover .. '.' .. claimed .. '.' .. changed .. '.' .. length .. '.' .. rest
 end
 local function isopen(state) return state == 's' or state == 'h' or state == 'q' or state == 'r' or state == 'p' end

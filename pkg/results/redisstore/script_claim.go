@@ -11,21 +11,22 @@ package redisstore
 //	ARGV[4]  turn id
 //	ARGV[5…] per call: call id, function, state letter
 //
-// Returns "FENCED" and writes nothing, or {now, then per call: entry, result or nil}.
+// Returns "FENCED" and writes nothing, or {now, then per call: the entry's first line, result or nil}.
 // Listed calls keep their turn alive, ended or not: its expiry is pushed back
 // when it is half over.
-var claimScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaStale + luaMeta + `
+var claimScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaStale + luaMeta + luaHistory + `
 local reply, added = {now}, 0
 for i = 5, #ARGV, 3 do
   local field = ':' .. ARGV[i]
   local meta = redis.call('HGET', KEYS[1], field)
   local body = false
   if not meta then
-    meta = format(ARGV[i + 2], '0', '0', now, #ARGV[i + 1], ARGV[i + 1])
-    redis.call('HSET', KEYS[1], field, meta)
+    meta = format(ARGV[i + 2], '0', '0', now, '0', #ARGV[i + 1], ARGV[i + 1])
+    redis.call('HSET', KEYS[1], field, meta .. step(ARGV[i + 2], '0', '0', '0', ''))
     added = added + 1
-  elseif issaved(string.sub(meta, 1, 1)) then
-    body = redis.call('HGET', KEYS[2], ARGV[i])
+  else
+    meta = split(meta)
+    if issaved(string.sub(meta, 1, 1)) then body = redis.call('HGET', KEYS[2], ARGV[i]) end
   end
   reply[#reply + 1] = meta
   reply[#reply + 1] = body

@@ -10,18 +10,20 @@ package redisstore
 //	ARGV[3]  Retention, ms (not used)
 //	ARGV[4]  turn id
 //	ARGV[5…] per call: call id, function, state letter S or F, outcome id,
-//	         attempt, "1" to adopt an unknown call, result
+//	         attempt, "1" to adopt an unknown call, result, note
 //
-// Returns "FENCED" and writes nothing, or {now, then per call: verdict, entry, result or nil}.
+// Returns "FENCED" and writes nothing, or {now, then per call: verdict, the entry's
+// first line, result or nil}.
 // The verdict is S (saved, now or earlier), X (superseded) or - (unknown).
-var completeScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaStale + luaMeta + `
+var completeScript = newScript(luaNow + luaLater + luaFence + luaKeep + luaStale + luaMeta + luaHistory + `
 local reply, adopted, saved = {now}, 0, false
-for i = 5, #ARGV, 7 do
+for i = 5, #ARGV, 8 do
   local field = ':' .. ARGV[i]
   local meta = redis.call('HGET', KEYS[1], field)
-  local verdict, body = 'S', false
+  local verdict, body, history = 'S', false, ''
   local state, attempt, handover, claimed, length, rest
   if meta then
+    meta, history = split(meta)
     state, attempt, handover, claimed, length, rest = parse(meta)
   elseif ARGV[i + 5] == '1' then
     state, attempt, handover, claimed, length, rest = 'q', ARGV[i + 4], '0', now, #ARGV[i + 1], ARGV[i + 1]
@@ -30,8 +32,10 @@ for i = 5, #ARGV, 7 do
   if not state then
     verdict, meta = '-', ''
   elseif isopen(state) then
-    meta = format(ARGV[i + 2], attempt, handover, claimed, length, string.sub(rest, 1, length) .. ARGV[i + 3])
-    redis.call('HSET', KEYS[1], field, meta)
+    local after = since(claimed)
+    meta = format(ARGV[i + 2], attempt, handover, claimed, after, length, string.sub(rest, 1, length) .. ARGV[i + 3])
+    history = cut(history .. step(ARGV[i + 2], after, attempt, handover, ARGV[i + 7]))
+    redis.call('HSET', KEYS[1], field, meta .. history)
     redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 6])
     saved = true
   elseif ARGV[i + 3] == '' or string.sub(rest, length + 1) ~= ARGV[i + 3] then

@@ -11,7 +11,7 @@ package redisstore
 //	ARGV[3]  Retention, ms
 //	ARGV[4]  turn id
 //	ARGV[5…] per call: call id, wanted state letter, letters of the states that
-//	         it may be entered from, attempt, handover ("0" keeps the entry's)
+//	         it may be entered from, attempt, handover ("0" keeps the entry's), note
 //
 // Returns "FENCED" and writes nothing, or per call "1" (done) or "0", followed
 // by the letter of the state after the move, if the call is known.
@@ -21,21 +21,29 @@ package redisstore
 // full store must be able to end calls, which frees some.
 var moveScript = newScript(`
 redis.call('HDEL', KEYS[1], '')
-` + luaNow + luaFence + luaMeta + `
+` + luaNow + luaFence + luaMeta + luaHistory + `
 local reply, ended = {}, 0
-for i = 5, #ARGV, 5 do
+for i = 5, #ARGV, 6 do
   local field = ':' .. ARGV[i]
   local meta = redis.call('HGET', KEYS[1], field)
   local answer = '0'
   if meta then
-    local state, attempt, handover, claimed, length, rest = parse(meta)
-    local to = ARGV[i + 1]
+    local line, history = split(meta)
+    local state, attempt, handover, claimed, length, rest = parse(line)
+    local to, note = ARGV[i + 1], ARGV[i + 5]
     local function wanted(value, current) return value == '0' and current or value end
     local toAttempt, toHandover = wanted(ARGV[i + 3], attempt), wanted(ARGV[i + 4], handover)
     if state == to and toAttempt == attempt and toHandover == handover then
       answer = '1'
+      if note ~= '' and note ~= latest(history) then
+        history = cut(history .. step(to, since(claimed), attempt, handover, note))
+        redis.call('HSET', KEYS[1], field, line .. history)
+      end
     elseif string.find(ARGV[i + 2], state, 1, true) then
-      redis.call('HSET', KEYS[1], field, format(to, toAttempt, toHandover, claimed, length, rest))
+      local after = since(claimed)
+      line = format(to, toAttempt, toHandover, claimed, after, length, rest)
+      history = cut(history .. step(to, after, toAttempt, toHandover, note))
+      redis.call('HSET', KEYS[1], field, line .. history)
       answer, state = '1', to
       if not isopen(to) and not issaved(to) then
         redis.call('HDEL', KEYS[2], ARGV[i])

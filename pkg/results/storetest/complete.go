@@ -34,11 +34,15 @@ func testComplete(t *testing.T, b backend) {
 		},
 		"from each open state": func(t *testing.T, s results.Store) {
 			_, err := s.Claim(deadline(t), 1, []results.Claim{
-				seen("seen"), {Key: key("held"), Function: "f", State: call.Held}, seen("queued"),
+				seen("seen"),
+				{Key: key("held"), Function: "f", State: call.Held},
+				seen("queued"), seen("retrying"), seen("parked"),
 			})
 			require.NoError(t, err)
-			enter(t, s, 1, "queued", call.Queued)
-			for _, id := range []string{"seen", "held", "queued"} {
+			for _, state := range []call.State{call.Queued, call.Retrying, call.Parked} {
+				enter(t, s, 1, string(state), state)
+			}
+			for _, id := range []string{"seen", "held", "queued", "retrying", "parked"} {
 				save(t, s, 1, id, "o", `"x"`)
 				require.Equal(t, call.Succeeded, get(t, s, key(id)).State)
 			}
@@ -119,6 +123,7 @@ func testComplete(t *testing.T, b backend) {
 			require.Equal(t, success(`"sunny"`), *r.Result)
 			require.WithinDuration(t, time.Now(), r.ClaimedAt, 10*time.Second)
 			again := claim(t, s, 1, "call_1")[0]
+			r.History = nil // which Claim does not read
 			require.Equal(t, still(r), still(again))
 			require.Equal(t, results.Saved, complete(t, s, 1, c).Verdict)
 		},

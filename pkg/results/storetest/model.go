@@ -49,6 +49,7 @@ type machine struct {
 var (
 	smallFence = rapid.Uint64Range(0, 4)
 	smallCount = rapid.IntRange(0, 2)
+	smallNote  = rapid.SampledFrom([]string{"", "", "a", "b c", "s0.0.0 "})
 )
 
 func (m *machine) key(t *rapid.T, session string) call.Key {
@@ -90,7 +91,7 @@ func (m *machine) complete(t *rapid.T) {
 		fences[i] = fence
 		completions[i] = results.Completion{
 			Key: m.key(t, m.session(t)), Function: "f", OutcomeID: outcome, Attempt: smallCount.Draw(t, "attempt"),
-			Adopt: rapid.Bool().Draw(t, "adopt"),
+			Adopt: rapid.Bool().Draw(t, "adopt"), Note: smallNote.Draw(t, "note"),
 			Result: call.Result{
 				Success: rapid.Bool().Draw(t, "success"), Reason: outcome,
 				Error: string(rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(t, "error")),
@@ -113,6 +114,7 @@ func (m *machine) move(t *rapid.T) {
 		moves[i] = results.Move{
 			Key: m.key(t, m.session(t)), To: rapid.SampledFrom(call.States()[1:]).Draw(t, "to"),
 			Attempt: smallCount.Draw(t, "attempt"), Handover: smallCount.Draw(t, "handover"),
+			Note: smallNote.Draw(t, "note"),
 		}
 	}
 	want := m.model.move(fence, moves)
@@ -144,9 +146,16 @@ func (m *machine) check(t *rapid.T) {
 				}
 				m.first[r.Key] = *r.Result
 			}
+			require.True(t, grown(before.History, r.History), "the history was rewritten")
 			m.previous[r.Key] = r
 		}
 	}
+}
+
+// grown says that a history begins with the other one and is in order.
+func grown(before, after []results.Step) bool {
+	inOrder := slices.IsSortedFunc(after, func(a, b results.Step) int { return a.At.Compare(b.At) })
+	return inOrder && len(after) >= len(before) && slices.Equal(before, after[:len(before)])
 }
 
 // reachable says that allowed transitions lead from one state to the other.
@@ -176,6 +185,10 @@ func timeless(records []results.Record) []results.Record {
 	for i := range records {
 		records[i].Age, records[i].Since = 0, 0
 		records[i].ClaimedAt = time.Time{}
+		records[i].History = slices.Clone(records[i].History)
+		for j := range records[i].History {
+			records[i].History[j].At = time.Time{}
+		}
 	}
 	return records
 }

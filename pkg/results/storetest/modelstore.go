@@ -47,9 +47,11 @@ func (m *model) claim(fence uint64, claims []results.Claim) ([]results.Record, e
 		}
 		if t.calls[c.Key.Call] == nil {
 			t.calls[c.Key.Call] = &results.Record{Key: c.Key, Function: c.Function, State: c.State}
+			step(t.calls[c.Key.Call], "")
 			t.fence = fence
 		}
 		answers[i] = *t.calls[c.Key.Call]
+		answers[i].History = nil
 	}
 	return answers, err
 }
@@ -79,11 +81,13 @@ func (m *model) complete(fences []uint64, completions []results.Completion) []re
 				known.State = call.Succeeded
 			}
 			known.OutcomeID, known.Result = c.OutcomeID, &c.Result
+			step(known, c.Note)
 			answers[i].Verdict = results.Saved
 		case known.OutcomeID == c.OutcomeID:
 			answers[i].Verdict = results.Saved
 		}
 		answers[i].Record = *known
+		answers[i].Record.History = nil
 		if answers[i].Verdict == results.Saved {
 			answers[i].Record.Result = nil
 		}
@@ -113,9 +117,13 @@ func (m *model) move(fence uint64, moves []results.Move) []results.Moved {
 		saves := mv.To == call.Succeeded || mv.To == call.Failed
 		switch {
 		case known.State == mv.To && attempt == known.Attempt && handover == known.Handover:
+			if mv.Note != "" && mv.Note != known.History[len(known.History)-1].Note {
+				step(known, mv.Note)
+			}
 			answers[i].Done = true
 		case !saves && slices.Contains(call.Transitions()[known.State], mv.To):
 			known.State, known.Attempt, known.Handover = mv.To, attempt, handover
+			step(known, mv.Note)
 			if mv.To.Final() {
 				known.Result = nil
 			}
@@ -124,6 +132,12 @@ func (m *model) move(fence uint64, moves []results.Move) []results.Moved {
 		answers[i].State = known.State
 	}
 	return answers
+}
+
+// step adds what is true of the call now to its history.
+func step(r *results.Record, note string) {
+	s := results.Step{State: r.State, Attempt: r.Attempt, Handover: r.Handover, Note: note}
+	r.History = append(slices.Clip(r.History), s)
 }
 
 func (m *model) session(session string) []results.Record {

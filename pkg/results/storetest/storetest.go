@@ -39,6 +39,7 @@ func Run(t *testing.T, open Open) {
 		{"Claim", testClaim},
 		{"Complete", testComplete},
 		{"Move", testMove},
+		{"History", testHistory},
 		{"Read", testRead},
 		{"Unfinished", testUnfinished},
 		{"Fence", testFence},
