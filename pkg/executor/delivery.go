@@ -85,8 +85,13 @@ func (v *delivery) decide() ending {
 		return v.unserved()
 	}
 	redelivered := v.Deliveries() > 1 || v.d.Uncertain
-	if redelivered {
+	switch {
+	case redelivered:
 		if end, over := v.again(); over {
+			return end
+		}
+	case v.held.noticed:
+		if end, wanted := v.wanted(); !wanted {
 			return end
 		}
 	}

@@ -9,15 +9,18 @@ import (
 // inflight knows the calls that this process holds, to find a repeated delivery and
 // the target of a cancel notice.
 type inflight struct {
-	mu    sync.Mutex
-	calls map[call.Key]map[string]*held // by message id: attempt and hand-over
+	mu      sync.Mutex
+	calls   map[call.Key]map[string]*held // by message id: attempt and hand-over
+	notices notices
 }
 
 // held is one call in this process, from its delivery to its end.
 type held struct {
+	noticed bool // a cancel notice about the call came before it
+
 	mu        sync.Mutex
 	cancelled bool
-	cancel    func() // nil before the handler is entered
+	cancel    func() // nil before the call is looked up or run
 }
 
 func newInflight() *inflight {
@@ -37,7 +40,7 @@ func (i *inflight) add(d call.Dispatch) (*held, bool) {
 	if _, there := byID[id]; there {
 		return nil, false
 	}
-	h := new(held)
+	h := &held{noticed: i.notices.about(d.Key)}
 	byID[id] = h
 	return h, true
 }
@@ -59,6 +62,9 @@ func (i *inflight) cancel(k call.Key) bool {
 	for _, h := range i.calls[k] {
 		found = append(found, h)
 	}
+	if len(found) == 0 {
+		i.notices.note(k)
+	}
 	i.mu.Unlock()
 	for _, h := range found {
 		h.mu.Lock()
@@ -71,7 +77,7 @@ func (i *inflight) cancel(k call.Key) bool {
 	return len(found) > 0
 }
 
-// started tells how to cancel the running handler; a notice that came earlier
+// started tells how to cancel what is done with the call now; a notice that came earlier
 // cancels it at once.
 func (h *held) started(cancel func()) {
 	h.mu.Lock()

@@ -60,7 +60,7 @@ func (v *delivery) again() (ending, bool) {
 	switch {
 	case standing == call.StandingAnswered:
 		return ending{reason: "answered"}, true
-	case standing == call.StandingCancelled:
+	case standing == call.StandingCancelled, v.held.isCancelled():
 		return ending{reason: "cancelled"}, true
 	case v.Deliveries() > crashLimit:
 		return v.crashed(), true
@@ -68,6 +68,20 @@ func (v *delivery) again() (ending, bool) {
 		return v.notLookedUp(), true
 	}
 	return v.f.resolve(v.d, v.verify)
+}
+
+// wanted asks about a call that a cancel notice came before; false ends it.
+func (v *delivery) wanted() (ending, bool) {
+	standing, err := v.lookup()
+	switch {
+	case standing == call.StandingAnswered:
+		return ending{reason: "answered"}, false
+	case standing == call.StandingCancelled:
+		return ending{reason: "cancelled"}, false
+	case err != nil && !v.held.isCancelled() && v.soft.Err() == nil:
+		return failed(call.ReasonDeadline, expiredText), false
+	}
+	return ending{}, true // a cancelled call and a stopping executor are seen next
 }
 
 // crashed ends a call whose earlier deliveries all ended without an outcome. Whether the
@@ -116,18 +130,19 @@ func (v *delivery) verify() (ending, bool) {
 	return asked.ending()
 }
 
-// lookup asks until a dispatcher answers, the call's deadline passes or the executor
-// stops.
+// lookup asks until a dispatcher answers, the call is cancelled, its deadline passes or
+// the executor stops.
 func (v *delivery) lookup() (call.Standing, error) {
 	ctx, cancel := context.WithDeadline(v.soft, v.d.Deadline)
 	defer cancel()
+	v.held.started(cancel)
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		standing, err := v.link.Lookup(ctx, v.d)
 		if err == nil {
 			return standing, nil
 		}
 		if wait == retryFirst && ctx.Err() == nil {
-			v.log.Warn("no dispatcher says whether a call delivered again is answered; asking on", append(logKeys(v.d), "error", err)...)
+			v.log.Warn("no dispatcher says whether a call is still wanted; asking on", append(logKeys(v.d), "error", err)...)
 		}
 		if !pause(ctx, wait) {
 			return "", err
