@@ -24,14 +24,21 @@ type api struct {
 
 	mu      sync.Mutex
 	results map[string]*submitted // by session/turn/call
-	// asked are the replicas that asked about a session within a window of time.
-	asked map[window]map[string]bool
+	// asked says who asked about a session within a window of time.
+	asked map[window]askers
 }
 
 // window is a short time in the life of a session.
 type window struct {
 	session string
 	number  int64
+}
+
+// askers are the replicas that asked within a window.
+type askers struct {
+	last string
+	// changes is how often another one than the last asked.
+	changes int
 }
 
 // windowLength is much shorter than the time for which a session normally stays with one replica.
@@ -64,7 +71,7 @@ func serveAPI() (*api, error) {
 		sim.Close()
 		return nil, err
 	}
-	a := &api{sim: sim, url: "http://" + listener.Addr().String() + "/v1", results: map[string]*submitted{}, asked: map[window]map[string]bool{}}
+	a := &api{sim: sim, url: "http://" + listener.Addr().String() + "/v1", results: map[string]*submitted{}, asked: map[window]askers{}}
 	a.server = &http.Server{Handler: a.noting(sim.Handler()), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = a.server.Serve(listener) }() // ends by Close
 	return a, nil
@@ -106,10 +113,12 @@ func (a *api) asks(r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := window{session, time.Now().UnixNano() / int64(windowLength)}
-	if a.asked[w] == nil {
-		a.asked[w] = map[string]bool{}
+	was := a.asked[w]
+	if was.last != "" && was.last != replica {
+		was.changes++
 	}
-	a.asked[w][replica] = true
+	was.last = replica
+	a.asked[w] = was
 }
 
 type statusWriter struct {

@@ -36,7 +36,7 @@ func build(ctx context.Context, dir, bug string) (programs, error) {
 	} {
 		args := []string{"build", "-o", b.out}
 		if bug != "" {
-			args = append(args, "-tags", Bugs[bug])
+			args = append(args, "-tags", Bugs[bug].Tag)
 		}
 		cmd := exec.CommandContext(ctx, "go", append(args, b.pkg)...) //nolint:gosec // fixed packages
 		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")

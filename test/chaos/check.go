@@ -58,6 +58,7 @@ func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end t
 			switch {
 			case reason == deadline && h.ended[p.number]:
 				r.Lost++
+				r.LostResults++
 				r.example("lost result of %s %s (%s): a run ended, and the model was told %s", p.function.Name, p.key, p.number, p.text)
 			case o.firstSucceeded(p.key):
 				r.Overtaken++
@@ -89,8 +90,8 @@ func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end t
 		r.example("doubled %s: %s", key, strings.Join(all, " and "))
 	}
 	shared := 0
-	for _, replicas := range a.asked {
-		if len(replicas) > 1 {
+	for _, who := range a.asked {
+		if who.changes > 1 { // one is a change of owner
 			shared++
 		}
 	}

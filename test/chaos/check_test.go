@@ -25,6 +25,7 @@ type world struct {
 	w   *workload
 	out *outcomes
 	end time.Time
+	bug string
 }
 
 func newWorld(t *testing.T) *world {
@@ -32,7 +33,7 @@ func newWorld(t *testing.T) *world {
 	sim, err := simulator.New(simulator.Config{})
 	require.NoError(t, err)
 	t.Cleanup(sim.Close)
-	a := &api{sim: sim, results: map[string]*submitted{}, asked: map[window]map[string]bool{}}
+	a := &api{sim: sim, results: map[string]*submitted{}, asked: map[window]askers{}}
 	w := &world{
 		t: t, dir: t.TempDir(), api: a, w: newWorkload(a, Config{Seed: 1}.random(1)),
 		out: &outcomes{succeeded: map[string]bool{}}, end: time.Now(),
@@ -95,7 +96,7 @@ func (w *world) of(class effects.Class) *plannedCall {
 }
 
 func (w *world) check() *Report {
-	r := &Report{FaultsBy: map[string]int{}}
+	r := &Report{Bug: w.bug, FaultsBy: map[string]int{}}
 	require.NoError(w.t, check(r, w.w, w.api, w.out, w.dir, w.end))
 	r.judge()
 	var out bytes.Buffer
@@ -188,11 +189,55 @@ func TestManyRepeatedResultsFail(t *testing.T) {
 
 func TestSessionsWithSeveralOwnersFail(t *testing.T) {
 	w := newWorld(t)
-	for _, replica := range []string{"dispatcher-1", "dispatcher-2"} {
-		r, err := http.NewRequest(http.MethodGet, "http://api/v1/agents/sessions/s", http.NoBody)
-		require.NoError(t, err)
-		r.Header.Set(replicaHeader, replica)
-		w.api.asks(r)
-	}
+	w.asks("dispatcher-1", "dispatcher-2", "dispatcher-3", "dispatcher-1")
 	require.False(t, w.check().Pass)
+}
+
+func TestAChangeOfOwnerPasses(t *testing.T) {
+	w := newWorld(t)
+	w.asks("dispatcher-1", "dispatcher-1", "dispatcher-2", "dispatcher-2")
+	r := w.check()
+	require.True(t, r.Pass)
+	require.Zero(t, r.Shared)
+}
+
+// asks has replicas ask about a session, all within one window.
+func (w *world) asks(replicas ...string) {
+	for {
+		w.api.asked = map[window]askers{}
+		for _, replica := range replicas {
+			r, err := http.NewRequest(http.MethodGet, "http://api/v1/agents/sessions/s", http.NoBody)
+			require.NoError(w.t, err)
+			r.Header.Set(replicaHeader, replica)
+			w.api.asks(r)
+		}
+		if len(w.api.asked) == 1 { // or the clock passed from one window to the next
+			return
+		}
+	}
+}
+
+func TestAPlantedFaultIsCaughtByWhatItDoes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bug   string
+		spoil func(w *world)
+		want  bool
+	}{
+		"no claim, an effect twice": {"no-claim", func(w *world) { w.did(w.of(effects.Fail), effects.Done, "again") }, true},
+		"no claim, a slow call":     {"no-claim", func(w *world) { w.of(effects.None).answered = time.Time{} }, false},
+		"no fence, a slow call":     {"no-fence", func(w *world) { w.of(effects.None).answered = time.Time{} }, false},
+		"no fence, many owners":     {"no-fence", func(w *world) { w.asks("a", "b", "c") }, true},
+		"early ack, a lost result": {"ack-before-save", func(w *world) {
+			w.answer(w.of(effects.None), false, "no outcome of read arrived in time")
+		}, true},
+		"early ack, nothing": {"ack-before-save", func(*world) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.bug = c.bug
+			c.spoil(w)
+			require.Equal(t, c.want, w.check().Caught)
+		})
+	}
 }

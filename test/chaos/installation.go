@@ -195,6 +195,19 @@ func (i *installation) stop() {
 	}
 }
 
+// exits counts how often processes ended by themselves.
+func (i *installation) exits() map[string]int {
+	counts := map[string]int{}
+	for _, p := range i.all() {
+		p.mu.Lock()
+		if p.gaveUp > 0 {
+			counts[p.name] = p.gaveUp
+		}
+		p.mu.Unlock()
+	}
+	return counts
+}
+
 func startAll(all []*process) error {
 	for _, p := range all {
 		if err := p.start(); err != nil {

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// process is one program that can be ended and started again. One goroutine at a time works on it.
+// process is one program that can be ended and started again. One goroutine at a time works on it. When it ends by itself,
+// it is started again, as a supervisor would.
 type process struct {
 	name string
 	path string
@@ -23,13 +24,53 @@ type process struct {
 	env  []string
 	dir  string
 
+	starting sync.Mutex
+
 	mu     sync.Mutex
 	pid    int
 	exited chan struct{}
+	// down: it was told to end.
+	down bool
+	// gaveUp counts how often it ended by itself.
+	gaveUp int
 }
+
+// restartAfter is how long a process that ended by itself stays down.
+const restartAfter = time.Second
 
 // start runs the program unless it is running. Its output is appended to a file.
 func (p *process) start() error {
+	p.wanted(true)
+	return p.run()
+}
+
+// wanted notes whether the process is to be up.
+func (p *process) wanted(up bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = !up
+}
+
+// ended starts a process again that ended by itself.
+func (p *process) ended() {
+	p.mu.Lock()
+	if !p.down {
+		p.gaveUp++
+	}
+	p.mu.Unlock()
+	time.AfterFunc(restartAfter, func() {
+		p.mu.Lock()
+		down := p.down
+		p.mu.Unlock()
+		if !down {
+			_ = p.run() // the next start of the nemesis tells
+		}
+	})
+}
+
+func (p *process) run() error {
+	p.starting.Lock()
+	defer p.starting.Unlock()
 	if p.alive() {
 		return nil
 	}
@@ -51,6 +92,7 @@ func (p *process) start() error {
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // how it ended is in its log
+			p.ended()
 		}
 	}()
 	if err := <-started; err != nil {
@@ -84,12 +126,14 @@ func (p *process) signal(sig syscall.Signal) {
 
 // kill ends the process at once.
 func (p *process) kill() {
+	p.wanted(false)
 	p.signal(syscall.SIGKILL)
 	p.await(10 * time.Second)
 }
 
 // terminate asks the process to end, and kills it when it does not in time.
 func (p *process) terminate(patience time.Duration) (orderly bool) {
+	p.wanted(false)
 	p.signal(syscall.SIGCONT)
 	p.signal(syscall.SIGTERM)
 	if p.await(patience) {

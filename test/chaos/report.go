@@ -15,9 +15,11 @@ import (
 // Report is what a run found.
 type Report struct {
 	// Pass: nothing lost, doubled or wrong.
-	Pass bool   `json:"pass"`
-	Bug  string `json:"bug,omitempty"`
-	Seed uint64 `json:"seed"`
+	Pass bool `json:"pass"`
+	// Bug is the planted fault, if any, and Caught says whether the run shows what it does.
+	Bug    string `json:"bug,omitempty"`
+	Caught bool   `json:"caught,omitempty"`
+	Seed   uint64 `json:"seed"`
 	// Seconds is how long calls were asked for, SettleSeconds how long the end of all turns took after that.
 	Seconds       float64 `json:"duration_s"`
 	SettleSeconds float64 `json:"settle_s"`
@@ -27,6 +29,8 @@ type Report struct {
 	Succeeded int `json:"succeeded"`
 	// Lost calls were listed and have no result, or were answered with a deadline although a handler had ended.
 	Lost int `json:"lost"`
+	// LostResults are those of them of the second kind.
+	LostResults int `json:"lost_results"`
 	// Doubled counts calls for which two different results were submitted.
 	Doubled int `json:"doubled"`
 	// EffectsDoubled counts calls whose effect happened more than once, EffectsDoubledBy by class.
@@ -45,6 +49,8 @@ type Report struct {
 	FaultsBy map[string]int `json:"faults_by_kind"`
 	// MaxStall is the longest time that a call was listed without a result, in seconds.
 	MaxStall float64 `json:"max_stall_s"`
+	// Exits are how often processes ended by themselves, by name. They are started again after a second.
+	Exits map[string]int `json:"exits,omitempty"`
 	// Runs are entries of handlers, Effects side effects.
 	Runs    int `json:"runs"`
 	Effects int `json:"effects"`
@@ -92,6 +98,9 @@ func (r *Report) example(format string, args ...any) {
 func (r *Report) judge() {
 	r.Pass = r.Lost == 0 && r.Doubled == 0 && r.EffectsDoubled == 0 && r.Wrong == 0 && r.Answered == r.Calls &&
 		float64(r.Resubmitted) <= mostResubmitted*float64(r.Calls) && r.Shared <= mostShared
+	if bug, planted := Bugs[r.Bug]; planted {
+		r.Caught = !r.Pass && bug.caught(r)
+	}
 }
 
 const (
@@ -123,6 +132,9 @@ func (r *Report) Write(w io.Writer) error {
 	fmt.Fprintf(w, "longest wait of a call %.1f s; all turns ended %.1f s after the last fault\n", r.MaxStall, r.SettleSeconds)
 	fmt.Fprintf(w, "left: %d calls and %d results in the streams, %d calls unsettled in Redis, %d dead letters (late results: %d)\n",
 		r.LeftCalls, r.LeftResults, r.Unsettled, r.Dead, r.LateResults)
+	for _, name := range slices.Sorted(maps.Keys(r.Exits)) {
+		fmt.Fprintf(w, "! %s ended by itself, %d times; its log says why\n", name, r.Exits[name])
+	}
 	for _, f := range r.findings {
 		fmt.Fprintln(w, "!", f)
 	}

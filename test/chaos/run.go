@@ -113,8 +113,10 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 	for _, c := range r.FaultsBy {
 		r.Faults += c
 	}
-	r.Decisions = o.made()
-	inst.leftovers(ctx, log, r, w)
+	r.Decisions, r.Exits = o.made(), inst.exits()
+	if cfg.Bug == "" {
+		inst.leftovers(ctx, log, r, w)
+	}
 	if err := check(r, w, api, published, inst.effectsDir(), end); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,8 @@
 
 // Command run makes one chaos run and writes its report; `make chaos` is the usual way to it.
 //
-// It exits with 1 when something was lost, doubled or wrong, and with 2 when the run could not be made.
+// It exits with 1 when something was lost, doubled or wrong, with 2 when the run could not be made, and with 3 when a planted
+// fault was not caught.
 package main
 
 import (
@@ -43,7 +44,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	if !report.Pass {
+	switch {
+	case cfg.Bug != "" && !report.Caught:
+		fmt.Fprintf(os.Stderr, "the planted fault %s was not caught\n", cfg.Bug)
+		os.Exit(3)
+	case !report.Pass:
 		os.Exit(1)
 	}
 }
