@@ -11,6 +11,7 @@ import (
 	"github.com/callfan/callfan/internal/agents"
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
+	"github.com/callfan/callfan/internal/schema"
 	"github.com/callfan/callfan/internal/sources"
 	"github.com/callfan/callfan/pkg/queue"
 	"github.com/callfan/callfan/pkg/results"
@@ -99,7 +100,8 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	// Executors are answered until the dispatcher has stopped.
 	desk, closeDesk := context.WithCancel(context.WithoutCancel(ctx))
 	d.closes.push("registry", func(context.Context) error { closeDesk(); return nil })
-	registry, err := p.conn.ServeRegistry(desk)
+	arguments := &schema.Validator{Logger: d.log}
+	registry, err := p.conn.ServeRegistry(desk, queue.WithAcceptance(arguments.Accept))
 	if err != nil {
 		return err
 	}
@@ -109,6 +111,7 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	cfg.Observer = d.observers()
 	running, err := dispatcher.New(cfg, planted(dispatcher.Parts{
 		API: d.api, Queue: p.conn, Store: p.store, Functions: registry, Source: d.source(),
+		Arguments: arguments,
 	}))
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/callfan/callfan/pkg/call"
 )
@@ -14,8 +13,8 @@ type rejection struct{ reason, text string }
 
 // admit gives the arguments to hand to executors: always an object. The API sends
 // an object or, by some paths, an object encoded as a string, which is unwrapped
-// once; nothing at all becomes {} when the function requires no member.
-func admit(c call.Call, f call.Function) (json.RawMessage, *rejection) {
+// once; nothing at all becomes {}.
+func admit(c call.Call) (json.RawMessage, *rejection) {
 	args := bytes.TrimSpace(c.Arguments)
 	if len(args) > 0 && args[0] == '"' {
 		var text string
@@ -28,10 +27,6 @@ func admit(c call.Call, f call.Function) (json.RawMessage, *rejection) {
 		}
 	}
 	if len(args) == 0 || string(args) == "null" {
-		if required := required(f.Parameters); len(required) > 0 {
-			return nil, &rejection{call.ReasonInvalidArguments, fmt.Sprintf(
-				"the arguments are missing; %s requires: %s", c.Function, strings.Join(required, ", "))}
-		}
 		return json.RawMessage("{}"), nil
 	}
 	if args[0] != '{' {
@@ -41,14 +36,19 @@ func admit(c call.Call, f call.Function) (json.RawMessage, *rejection) {
 	return args, nil
 }
 
-func required(schema json.RawMessage) []string {
-	var s struct {
-		Required []string `json:"required"`
-	}
-	if len(schema) == 0 || json.Unmarshal(schema, &s) != nil {
+// check says how the arguments of a call do not fit its function's parameters. A call that
+// may have been published is not checked any more: the function may have been registered
+// anew with other parameters, while an executor works on the call (ADR 0016). Whatever makes
+// it wait after a publication, or after an owner that may have published it, sets publishAt.
+func (s *session) check(t *tracked, f call.Function, args json.RawMessage) *rejection {
+	if s.d.arguments == nil || t.attempt > 1 || t.handover > 1 || !t.publishAt.IsZero() {
 		return nil
 	}
-	return s.Required
+	if err := s.d.arguments.Check(f, args); err != nil {
+		return &rejection{call.ReasonInvalidArguments, fmt.Sprintf(
+			"the arguments do not fit the parameters of %s:\n%v", t.Function, err)}
+	}
+	return nil
 }
 
 func jsonKind(first byte) string {

@@ -1,8 +1,12 @@
 package dispatcher
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,7 +16,7 @@ import (
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	deep := `{"a":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`
-	for name, tc := range map[string]struct{ args, want, refusal, schema string }{
+	for name, tc := range map[string]struct{ args, want, refusal string }{
 		"object":                   {args: `{"a": 1}`},
 		"the very bytes":           {args: `{"n":9007199254740993,"e":1e400,"d":1,"d":2,"h":"<a&b>"}`},
 		"deep":                     {args: deep},
@@ -22,9 +26,6 @@ func TestAdmit(t *testing.T) {
 		"null":                     {args: `null`, want: `{}`},
 		"empty string":             {args: `""`, want: `{}`},
 		"encoded null":             {args: `"null"`, want: `{}`},
-		"missing though required":  {args: ``, schema: `{"required":["city","day"]}`, refusal: "the arguments are missing; f requires: city, day"},
-		"null though required":     {args: `null`, schema: `{"required":["city"]}`, refusal: "the arguments are missing"},
-		"null, nothing required":   {args: `null`, schema: `{"type":"object","required":[]}`, want: `{}`},
 		"array":                    {args: `[]`, refusal: "must be a JSON object, not an array"},
 		"number":                   {args: `7`, refusal: "not a number"},
 		"boolean":                  {args: `true`, refusal: "not a boolean"},
@@ -34,7 +35,7 @@ func TestAdmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, refused := admit(call.Call{Function: "f", Arguments: []byte(tc.args)}, call.Function{Name: "f", Parameters: []byte(tc.schema)})
+			got, refused := admit(call.Call{Function: "f", Arguments: []byte(tc.args)})
 			if tc.refusal != "" {
 				require.NotNil(t, refused)
 				require.Equal(t, call.ReasonInvalidArguments, refused.reason)
@@ -48,4 +49,51 @@ func TestAdmit(t *testing.T) {
 			require.Equal(t, tc.want, string(got))
 		})
 	}
+}
+
+// refuses is a check that lets nothing pass and counts.
+type refuses struct{ asked int }
+
+func (r *refuses) Check(call.Function, json.RawMessage) error {
+	r.asked++
+	return errors.New("/city: required and missing")
+}
+
+func TestArgumentsThatDoNotFitAreAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		check := new(refuses)
+		b := &bench{api: &fakeAPI{calls: listedCalls(2)}, queue: newFakeQueue(succeed), store: newMemory("s"), arguments: check}
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			require.Empty(t, b.queue.dispatches())
+			_, batches := b.api.seen()
+			require.Len(t, batches, 1)
+			require.Len(t, batches[0].Answers, 2)
+			require.Equal(t, call.Result{
+				Reason: call.ReasonInvalidArguments, Error: "the arguments do not fit the parameters of f:\n/city: required and missing",
+			}, batches[0].Answers[0].Result)
+			require.Equal(t, 2, check.asked)
+		})
+	})
+}
+
+func TestCallsThatMayHaveBeenPublishedAreNotCheckedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemory("s")
+		first := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: store}
+		first.run(t, Config{}, func() { wait(time.Second) })
+		require.Len(t, first.queue.dispatches(), 1)
+
+		check := new(refuses)
+		second := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(failsFirst(2)), store: store, arguments: check}
+		second.function.Policy = persistent
+		second.run(t, Config{}, func() {
+			wait(2 * time.Minute)
+			require.Len(t, second.queue.dispatches(), 3, "the takeover, and two retries")
+			require.Equal(t, call.Settled, store.state(listedCalls(1)[0].Key))
+			require.Zero(t, check.asked)
+		})
+	})
 }

@@ -22,6 +22,7 @@ type Dispatcher struct {
 	store     Store
 	functions Functions
 	source    Source
+	arguments Arguments
 	nonces    call.Nonces
 	log       *slog.Logger
 	obs       Observer
@@ -32,13 +33,15 @@ type Dispatcher struct {
 }
 
 // Parts are what a dispatcher works with. Source may be nil: sessions are then
-// only looked at by the watchdog and by Nudge.
+// only looked at by the watchdog and by Nudge. So may Arguments: executors alone
+// check them then.
 type Parts struct {
 	API       API
 	Queue     Queue
 	Store     Store
 	Functions Functions
 	Source    Source
+	Arguments Arguments
 }
 
 // New checks the configuration; Run starts the work.
@@ -55,7 +58,7 @@ func New(cfg Config, parts Parts) (*Dispatcher, error) {
 	}
 	return &Dispatcher{
 		cfg: cfg, api: parts.API, queue: parts.Queue, store: parts.Store,
-		functions: parts.Functions, source: parts.Source,
+		functions: parts.Functions, source: parts.Source, arguments: parts.Arguments,
 		nonces: call.NewNonces(cfg.Secret), log: cfg.Logger, obs: cfg.Observer,
 		partitions: map[int]*partition{},
 	}, nil

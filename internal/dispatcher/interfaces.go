@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/callfan/callfan/pkg/call"
@@ -43,6 +44,13 @@ type Functions interface {
 	Function(name string) (call.Function, bool)
 	// Changed is closed at the next change of any definition.
 	Changed() <-chan struct{}
+}
+
+// Arguments judges the arguments of calls before they are handed over.
+type Arguments interface {
+	// Check says, for the model, how the arguments, a JSON object, do not fit the
+	// function's parameters. It must not block.
+	Check(f call.Function, arguments json.RawMessage) error
 }
 
 // Source tells when a session may have changed.

@@ -55,7 +55,10 @@ func (s *session) stepPublish(_ context.Context, now time.Time) time.Time {
 			s.awaitFunctions(changed)
 			continue
 		}
-		args, refused := admit(t.Call, f)
+		args, refused := admit(t.Call)
+		if refused == nil {
+			refused = s.check(t, f, args)
+		}
 		if refused != nil {
 			s.fail(t, refused.reason, refused.text)
 			continue

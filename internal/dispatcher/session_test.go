@@ -24,6 +24,8 @@ type bench struct {
 	d     *Dispatcher
 	// function is what is registered; its name is f.
 	function call.Function
+	// arguments may be nil.
+	arguments Arguments
 }
 
 func listedCalls(n int) []call.Call {
@@ -42,7 +44,7 @@ func (b *bench) run(t *testing.T, cfg Config, f func()) {
 	cfg.Name, cfg.Secret, cfg.Partitions = "one", []byte("0123456789abcdef"), 1
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	var err error
-	b.d, err = New(cfg, Parts{API: b.api, Queue: b.queue, Store: b.store, Functions: knows{"f": b.function}})
+	b.d, err = New(cfg, Parts{API: b.api, Queue: b.queue, Store: b.store, Functions: knows{"f": b.function}, Arguments: b.arguments})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,14 +27,14 @@ const (
 type violation struct{ path, text string }
 
 func (v violation) String() string {
-	path := v.path
+	path, text := clip(v.path, maxPath), clip(v.text, maxText)
 	if path == "" {
-		return clip(v.text, maxText) // the arguments as a whole
+		return text // the arguments as a whole
 	}
-	if strconv.Quote(path) != `"`+path+`"` {
-		path = strconv.Quote(path) // one line each, whatever a member is called
+	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
+		path = quoted // one line each, whatever a member is called
 	}
-	return clip(path, maxPath) + ": " + clip(v.text, maxText)
+	return path + ": " + text
 }
 
 // describe turns the library's tree of errors into lines.
@@ -41,7 +42,7 @@ func describe(err *jsonschema.ValidationError) error {
 	found := violations(err)
 	// The library goes through members in the order of a map.
 	slices.SortFunc(found, func(a, b violation) int {
-		return strings.Compare(a.path+"\x00"+a.text, b.path+"\x00"+b.text)
+		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.text, b.text))
 	})
 	found = slices.Compact(found)
 	var lines []string

@@ -62,8 +62,7 @@ func (v *Validator) Check(f call.Function, arguments json.RawMessage) (err error
 			err = nil
 		}
 	}()
-	var invalid *jsonschema.ValidationError
-	if errors.As(c.schema.Validate(value), &invalid) {
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](c.schema.Validate(value)); ok {
 		return describe(invalid)
 	}
 	return nil

@@ -25,6 +25,8 @@ import (
 type Registry struct {
 	c  *Conn
 	kv jetstream.KeyValue
+	// accept judges definitions; nil takes all valid ones.
+	accept func(call.Function) error
 
 	// deciding lets one registration at a time change anything.
 	deciding sync.Mutex
@@ -49,11 +51,25 @@ type Registered struct {
 	Changed time.Time
 }
 
+// RegistryOption changes how registrations are answered.
+type RegistryOption func(*Registry)
+
+// WithAcceptance has accept judge every definition that executors declare, after it is
+// known to be valid in itself. Its error refuses the registration with
+// CodeInvalidFunction and should say how to mend it. Definitions that were registered
+// before stay.
+func WithAcceptance(accept func(call.Function) error) RegistryOption {
+	return func(r *Registry) { r.accept = accept }
+}
+
 // ServeRegistry answers registrations until ctx ends. It returns once the known
 // definitions are loaded and it listens; while JetStream does not answer it waits.
 // Provision must have run.
-func (c *Conn) ServeRegistry(ctx context.Context) (*Registry, error) {
+func (c *Conn) ServeRegistry(ctx context.Context, opts ...RegistryOption) (*Registry, error) {
 	r := &Registry{c: c, records: map[string]record{}, changed: make(chan struct{}), checked: map[string]time.Time{}, passed: map[string]uint64{}}
+	for _, opt := range opts {
+		opt(r)
+	}
 	err := c.await(ctx, "load the registry", func(attempt context.Context) (err error) {
 		if r.kv, err = c.js.KeyValue(attempt, c.names.bucket()); err != nil {
 			return err
@@ -175,6 +191,11 @@ func (r *Registry) register(ctx context.Context, token string, body []byte) (Bin
 	}
 	if err := f.Validate(); err != nil {
 		return Binding{}, refuse(CodeInvalidFunction, "%v", err)
+	}
+	if r.accept != nil {
+		if err := r.accept(f); err != nil {
+			return Binding{}, refuse(CodeInvalidFunction, "function %q: %v", f.Name, err)
+		}
 	}
 	if !validPool.MatchString(req.Pool) {
 		return Binding{}, refuse(CodeInvalidPool, "%s", poolRule(req.Pool))

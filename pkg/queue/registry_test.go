@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -299,4 +300,25 @@ func TestRegisterWaitsForADispatcher(t *testing.T) {
 	later := &installation{server: i.server, cfg: Config{URL: i.server.URL(), Prefix: "later", Partitions: 2}}
 	later.replica(t)
 	require.NoError(t, <-done)
+}
+
+func TestDefinitionsThatTheDispatcherDoesNotAccept(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{})
+	// The registry of this installation takes all: use another installation on the server.
+	dispatcher := connect(t, Config{URL: i.server.URL(), Prefix: "other", Storage: StorageMemory})
+	require.NoError(t, dispatcher.Provision(testContext(t)))
+	_, err := dispatcher.ServeRegistry(serving(t), WithAcceptance(func(f call.Function) error {
+		if f.Name == "bad" {
+			return errors.New("its parameters are not valid; mend them")
+		}
+		return nil
+	}))
+	require.NoError(t, err)
+	executor := connect(t, Config{URL: i.server.URL(), Prefix: "other"})
+	_, err = executor.Register(testContext(t), Registration{Pool: "p", Functions: declare("good")})
+	require.NoError(t, err)
+	_, err = executor.Register(testContext(t), Registration{Pool: "p", Functions: declare("bad")})
+	requireRefused(t, err, CodeInvalidFunction)
+	require.ErrorContains(t, err, `function "bad": its parameters are not valid; mend them`)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/callfan/callfan/internal/agents"
 	"github.com/callfan/callfan/internal/dispatcher"
+	"github.com/callfan/callfan/internal/schema"
 	"github.com/callfan/callfan/internal/simulator"
 	"github.com/callfan/callfan/internal/sources"
 	"github.com/callfan/callfan/internal/testservers"
@@ -145,7 +146,8 @@ func (s *stack) dispatcher(o options, name string) *dispatcher.Dispatcher {
 	require.NoError(t, conn.Provision(ctx))
 	secret, err := conn.Secret(ctx)
 	require.NoError(t, err)
-	registry, err := conn.ServeRegistry(ctx)
+	arguments := &schema.Validator{Logger: s.log}
+	registry, err := conn.ServeRegistry(ctx, queue.WithAcceptance(arguments.Accept))
 	require.NoError(t, err)
 	if o.kv {
 		s.store, err = kvstore.New(ctx, conn.JetStream(), kvstore.Config{Partitions: o.dispatcher.Partitions})
@@ -157,7 +159,7 @@ func (s *stack) dispatcher(o options, name string) *dispatcher.Dispatcher {
 	require.NoError(t, err)
 	cfg := o.dispatcher
 	cfg.Name, cfg.Secret, cfg.Logger, cfg.Observer = name, secret, s.log.With("at", name), s.count
-	parts := dispatcher.Parts{API: client, Queue: conn, Store: s.store, Functions: registry}
+	parts := dispatcher.Parts{API: client, Queue: conn, Store: s.store, Functions: registry, Arguments: arguments}
 	if !o.noStream {
 		parts.Source = sources.NewStream(client, sources.StreamConfig{Logger: s.log})
 	}
