@@ -32,7 +32,7 @@ func FromConfig(c config.Dispatcher) (Options, error) {
 		Redis: redis,
 		KV:    kvstore.Config{Retention: c.Retention, Storage: natsStorage(c.Storage)},
 		Dispatcher: dispatcher.Config{
-			LeaseTTL: c.LeaseTTL, AttachPoll: c.AttachPoll, Watchdog: c.Watchdog,
+			LeaseTTL: c.LeaseTTL, AttachPoll: c.AttachPoll, Watchdog: c.Watchdog, Sweep: c.Sweep,
 			// To the dispatcher zero means the default.
 			Linger:     max(c.Linger, time.Nanosecond),
 			BatchCount: c.BatchCount, BatchBytes: int(c.BatchBytes), MaxResultBytes: int(c.MaxResultBytes),

@@ -59,6 +59,7 @@ var settings = map[string]struct {
 	"select":        {"agent=A", func(o app.Options) any { return o.Selectors }, []sources.Selector{{AgentID: "A"}}},
 	"poll-interval": {"3s", func(o app.Options) any { return o.PollInterval }, 3 * time.Second},
 	"stream":        {"false", func(o app.Options) any { return o.NoStream }, true},
+	"sweep":         {"5s", func(o app.Options) any { return o.Dispatcher.Sweep }, 5 * time.Second},
 	"watchdog":      {"5s", func(o app.Options) any { return o.Dispatcher.Watchdog }, 5 * time.Second},
 	"attach-poll":   {"5s", func(o app.Options) any { return o.Dispatcher.AttachPoll }, 5 * time.Second},
 

@@ -65,6 +65,7 @@ type Sessions struct {
 	PollInterval time.Duration `help:"How often sessions are listed for --select." default:"15s" env:"CALLFAN_POLL_INTERVAL"`
 	Stream       bool          `help:"Subscribe to the events of each watched session. Without, only the watchdog looks at them." default:"true" negatable:"" env:"CALLFAN_STREAM"`
 	Watchdog     time.Duration `help:"How often a session is looked at when nothing else asks for it." default:"1m" env:"CALLFAN_WATCHDOG"`
+	Sweep        time.Duration `help:"How often the store is compared with what is served, to find what no event will mention." default:"5m" env:"CALLFAN_SWEEP"`
 	AttachPoll   time.Duration `help:"How often the list of watched sessions is looked up in the store." default:"1s" env:"CALLFAN_ATTACH_POLL"`
 }
 

@@ -33,11 +33,10 @@ func (p *partition) collect(batch []call.Delivered) {
 		switch dv.Outcome.Kind {
 		case call.Success, call.Failure:
 			dv.ID = fingerprint(dv.ID, dv.Outcome.Result())
-			completions = append(completions, results.Completion{
-				Key: dv.Outcome.Key, OutcomeID: dv.ID, Attempt: attempt,
-				Result: p.d.acceptable(dv.Outcome.Result()),
-			})
+			completions = append(completions, p.d.completion(dv, attempt))
 			origins = append(origins, dv)
+		case call.Rerun:
+			p.deliver(dv.Outcome.Session, func(s *session) { s.runAgain(s.calls[dv.Outcome.Key], dv, attempt) })
 		default:
 			p.deliver(dv.Outcome.Session, func(s *session) { s.notAResult(dv, attempt) })
 		}
@@ -63,6 +62,35 @@ func (p *partition) collect(batch []call.Delivered) {
 	}
 }
 
+// completion is the result that an outcome carries. An operator's is marked as such.
+func (d *Dispatcher) completion(dv call.Delivered, attempt int) results.Completion {
+	c := results.Completion{
+		Key: dv.Outcome.Key, OutcomeID: dv.ID, Attempt: attempt,
+		Result: d.acceptable(dv.Outcome.Result()), Note: noteFrom(dv.Outcome, string(dv.Outcome.Kind)),
+	}
+	if d.decided(dv) && c.Result.Reason == call.ReasonHandler {
+		c.Result.Reason = call.ReasonOperator
+	}
+	return c
+}
+
+// decided says that an outcome is an operator's decision.
+func (d *Dispatcher) decided(dv call.Delivered) bool {
+	_, ok := d.nonces.CheckDecision(dv.Outcome.Key, dv.Token, dv.Outcome.Nonce)
+	return ok
+}
+
+// attemptOf reports the attempt that an outcome belongs to, and false when its nonce was
+// not made for this call, function and kind of outcome.
+func (d *Dispatcher) attemptOf(dv call.Delivered) (attempt int, ok bool) {
+	o := dv.Outcome
+	if attempt, ok = d.nonces.Check(o.Key, dv.Token, o.Nonce); ok {
+		return attempt, o.Kind != call.Rerun
+	}
+	attempt, ok = d.nonces.CheckDecision(o.Key, dv.Token, o.Nonce)
+	return attempt, ok && (o.Kind == call.Success || o.Kind == call.Failure || o.Kind == call.Rerun)
+}
+
 // check buries what cannot be an outcome of this partition: wrong shape, a nonce
 // that was not made for this call, function and attempt, or the wrong partition.
 // It reports the attempt that the outcome belongs to.
@@ -70,8 +98,8 @@ func (p *partition) check(dv call.Delivered) (attempt int, ok bool) {
 	reason, detail := "", ""
 	if dv.Invalid != nil {
 		reason, detail = EventInvalidOutcome, dv.Invalid.Error()
-	} else if attempt, ok = p.d.nonces.Check(dv.Outcome.Key, dv.Token, dv.Outcome.Nonce); !ok {
-		reason, detail = EventForgedOutcome, "the nonce does not belong to this call, function and attempt"
+	} else if attempt, ok = p.d.attemptOf(dv); !ok {
+		reason, detail = EventForgedOutcome, "the nonce does not belong to this call, function, attempt and kind of outcome"
 	} else if n := call.Partition(dv.Outcome.Session, p.d.cfg.Partitions); n != p.n {
 		reason, detail = EventForgedOutcome, fmt.Sprintf("the session belongs to partition %d", n)
 	}
@@ -130,7 +158,7 @@ func (s *session) savedAll(list []saved) {
 		if t == nil {
 			rec := sv.completed.Record
 			if rec.State.Final() || rec.State == call.Submitted && sv.completed.Verdict == results.Superseded {
-				s.lateOutcome(sv.delivered)
+				s.late(sv.delivered, rec)
 				continue
 			}
 			// Recorded by an earlier owner, and not known here: the next GET decides.
@@ -139,29 +167,29 @@ func (s *session) savedAll(list []saved) {
 			s.adopt(t, rec, time.Now())
 			s.wantGet(time.Now())
 		}
-		s.completed(t, sv.completion, sv.completed, []func(){sv.delivered.Ack})
+		s.completed(t, sv.completion, sv.completed, &sv.delivered)
 	}
 }
 
-// completed takes over the store's answer about a result of call t. acks are called
-// once the call has ended (ADR 0015).
-func (s *session) completed(t *tracked, c results.Completion, done results.Completed, acks []func()) {
+// completed takes over the store's answer about a result of call t. dv, when not nil, is
+// the outcome that it came by; it is acked once the call has ended (ADR 0015).
+func (s *session) completed(t *tracked, c results.Completion, done results.Completed, dv *call.Delivered) {
 	now := time.Now()
-	if done.Verdict == results.Saved && c.Attempt != 0 && c.Attempt < t.attempt && t.state.Open() {
-		// A late result of an earlier attempt was first; the later one works in vain.
-		s.tellExecutors(t, "answered by an earlier attempt")
-	}
-	ackAll := func() {
-		for _, ack := range acks {
-			ack()
+	if done.Verdict == results.Saved && t.state.Open() && dv != nil {
+		switch decided := s.d.decided(*dv); {
+		case decided:
+			s.d.obs.Count(EventDecided)
+			s.tellExecutors(t, "answered by an operator")
+		case c.Attempt != 0 && c.Attempt < t.attempt:
+			// A late result of an earlier attempt was first; the later one works in vain.
+			s.tellExecutors(t, "answered by an earlier attempt")
 		}
 	}
 	rec := done.Record
 	if done.Verdict == results.Superseded {
-		if len(acks) > 0 {
-			s.d.obs.Count(EventLateOutcome)
+		if dv != nil {
+			s.late(*dv, rec)
 		}
-		ackAll()
 		if t.state.Open() { // somebody else's result was first
 			s.enter(t, rec.State, "", now)
 			s.adopt(t, rec, now)
@@ -169,15 +197,19 @@ func (s *session) completed(t *tracked, c results.Completion, done results.Compl
 		return
 	}
 	if t.state.Final() {
-		ackAll()
+		if dv != nil {
+			dv.Ack()
+		}
 		return
 	}
-	t.acks = append(t.acks, acks...)
+	if dv != nil {
+		t.acks = append(t.acks, dv.Ack)
+	}
 	if t.result != nil {
 		return // a repeated outcome: only its ack is new
 	}
 	result := c.Result
-	t.result, t.savedAt = &result, now
+	t.result, t.outcomeID, t.savedAt = &result, c.OutcomeID, now
 	t.Arguments = nil
 	s.wantSubmit(now)
 	if t.state != rec.State {
@@ -189,7 +221,7 @@ func (s *session) completed(t *tracked, c results.Completion, done results.Compl
 	}
 }
 
-// lateOutcome lets go of an outcome whose call has ended.
+// lateOutcome lets go of an outcome, other than a result, whose call or hand-over is over.
 func (s *session) lateOutcome(dv call.Delivered) {
 	s.d.obs.Count(EventLateOutcome)
 	dv.Ack()
@@ -217,12 +249,11 @@ func (s *session) rebuild(t *tracked, dv call.Delivered) {
 		dv.Ack()
 		return
 	}
-	attempt, _ := s.d.nonces.Check(t.Key, dv.Token, dv.Outcome.Nonce)
+	attempt, _ := s.d.attemptOf(dv)
 	s.d.obs.Count(EventRebuilt)
-	s.save(t, results.Completion{
-		Key: t.Key, Function: t.Function, OutcomeID: dv.ID, Attempt: attempt, Adopt: true,
-		Result: s.d.acceptable(dv.Outcome.Result()),
-	}, []func(){dv.Ack})
+	c := s.d.completion(dv, attempt)
+	c.Function, c.Adopt = t.Function, true
+	s.save(t, c, &dv)
 }
 
 // notAResult handles the outcomes that do not answer the model.
@@ -259,9 +290,9 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 	case call.Retry:
 		s.retry(t, dv, now)
 	case call.Uncertain:
-		s.giveUp(t, dv, call.ReasonUnknownOutcome, fmt.Sprintf(
+		s.unsure(t, call.ReasonUnknownOutcome, fmt.Sprintf(
 			"the outcome of %s is unknown: an earlier run may have taken effect, and this could not be found out (%s)",
-			t.Function, dv.Outcome.Reason))
+			t.Function, dv.Outcome.Reason), &dv)
 	case call.Deferred:
 		t.deferred = true
 		s.setDeadline(t)

@@ -24,6 +24,9 @@ type Config struct {
 	// Watchdog is how often a session is retrieved when nothing else asks for it.
 	// Defaults to 60 s.
 	Watchdog time.Duration
+	// Sweep is how often the store's unfinished calls are compared with those that are
+	// served, so that what no event will ever mention goes on. Defaults to 5 min.
+	Sweep time.Duration
 	// Linger is how long the first saved result of a batch waits for others while
 	// calls of its turn are outstanding. Defaults to 10 ms.
 	Linger time.Duration
@@ -81,6 +84,7 @@ func (c Config) withDefaults() Config {
 	def(&c.LeaseTTL, 10*time.Second)
 	def(&c.AttachPoll, time.Second)
 	def(&c.Watchdog, time.Minute)
+	def(&c.Sweep, 5*time.Minute)
 	def(&c.Linger, 10*time.Millisecond)
 	def(&c.Resend, 15*time.Second)
 	def(&c.DuplicateWindow, 2*time.Minute)
@@ -113,6 +117,7 @@ func (c Config) validate() error {
 	bad(c.BatchCount >= 1, "batch count is %d, want at least 1", c.BatchCount)
 	bad(c.BatchBytes >= 1<<10, "batch bytes is %d, want at least 1024", c.BatchBytes)
 	bad(c.LeaseTTL >= 300*time.Millisecond, "lease TTL is %v, want at least 300ms", c.LeaseTTL)
+	bad(c.Sweep > 0, "sweep is %v, want a positive time", c.Sweep)
 	bad(c.Watchdog > 0, "watchdog is %v, want a positive time", c.Watchdog)
 	bad(c.InvalidText == "replace" || c.InvalidText == "error",
 		"invalid text is %q, use replace or error", c.InvalidText)

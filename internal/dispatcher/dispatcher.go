@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -30,6 +32,8 @@ type Dispatcher struct {
 	mu         sync.Mutex
 	partitions map[int]*partition
 	handOvers  sync.WaitGroup
+	// parked counts the parked calls of the sessions that are served.
+	parked atomic.Int64
 }
 
 // Parts are what a dispatcher works with. Source may be nil: sessions are then
@@ -68,7 +72,10 @@ func New(cfg Config, parts Parts) (*Dispatcher, error) {
 // gracefully: submissions under way are finished within StopTimeout and the
 // partitions are released, so that another replica goes on at once.
 func (d *Dispatcher) Run(ctx context.Context) error {
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() { d.sweep(ctx) })
 	d.own(ctx)
+	sweeping.Wait()
 	return nil
 }
 
@@ -133,11 +140,13 @@ func (d *Dispatcher) Standing(ctx context.Context, q call.Question) (call.Standi
 
 // SessionInfo describes a session that this replica serves.
 type SessionInfo struct {
-	ID        string    `json:"id"`
-	Partition int       `json:"partition"`
-	Watched   bool      `json:"watched"`
-	Status    string    `json:"status"`
-	Open      int       `json:"open_calls"`
+	ID        string `json:"id"`
+	Partition int    `json:"partition"`
+	Watched   bool   `json:"watched"`
+	Status    string `json:"status"`
+	Open      int    `json:"open_calls"`
+	// Parked calls wait for an operator; they are not among the open ones.
+	Parked    int       `json:"parked_calls"`
 	Saved     int       `json:"saved_results"`
 	Retrieved time.Time `json:"retrieved_at"`
 	// Trouble is the latest unresolved error, empty when all is well.
@@ -146,18 +155,15 @@ type SessionInfo struct {
 
 // Sessions describes the sessions that this replica serves now.
 func (d *Dispatcher) Sessions() []SessionInfo {
-	d.mu.Lock()
-	parts := make([]*partition, 0, len(d.partitions))
-	for _, p := range d.partitions {
-		parts = append(parts, p)
-	}
-	d.mu.Unlock()
 	var infos []SessionInfo
-	for _, p := range parts {
+	for _, p := range d.ownedPartitions() {
 		infos = append(infos, p.infos()...)
 	}
 	return infos
 }
+
+// Parked is the number of parked calls in the sessions that this replica serves now.
+func (d *Dispatcher) Parked() int { return int(d.parked.Load()) }
 
 // Owned is the number of partitions that this replica owns now.
 func (d *Dispatcher) Owned() int {
@@ -169,6 +175,12 @@ func (d *Dispatcher) Owned() int {
 // Owns says whether this replica owns partition n now. Work of which one replica
 // is enough, such as polling the session list, goes to the owner of partition 0.
 func (d *Dispatcher) Owns(n int) bool { return d.partition(n) != nil }
+
+func (d *Dispatcher) ownedPartitions() []*partition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.partitions))
+}
 
 func (d *Dispatcher) partition(n int) *partition {
 	d.mu.Lock()

@@ -19,12 +19,16 @@ type memory struct {
 	records  map[call.Key]*results.Record
 	changed  map[call.Key]time.Time
 	attached []string
+	notes    map[call.Key][]string
 	// slow is how long a claim takes.
 	slow time.Duration
 }
 
 func newMemory(sessions ...string) *memory {
-	return &memory{records: map[call.Key]*results.Record{}, changed: map[call.Key]time.Time{}, attached: sessions}
+	return &memory{
+		records: map[call.Key]*results.Record{}, changed: map[call.Key]time.Time{}, notes: map[call.Key][]string{},
+		attached: sessions,
+	}
 }
 
 func (m *memory) view(r *results.Record) results.Record {
@@ -95,6 +99,9 @@ func (m *memory) Move(_ context.Context, _ uint64, moves []results.Move) ([]resu
 			continue
 		}
 		done := r.State == mv.To || slices.Contains(mv.To.From(), r.State)
+		if mv.Note != "" {
+			m.notes[mv.Key] = append(m.notes[mv.Key], mv.Note)
+		}
 		if done {
 			m.changed[mv.Key] = time.Now()
 			r.State = mv.To
@@ -157,9 +164,28 @@ func (m *memory) state(k call.Key) call.State {
 	return call.Absent
 }
 
-func (m *memory) Attach(context.Context, ...string) error { return nil }
+// flush loses everything, as FLUSHALL does.
+func (m *memory) flush() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.records)
+	clear(m.changed)
+	m.attached = nil
+}
+
+func (m *memory) Attach(_ context.Context, ids ...string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.attached = append(m.attached, ids...)
+	return nil
+}
 func (m *memory) Detach(context.Context, ...string) error { return nil }
 func (m *memory) Attached(context.Context, int, string) ([]string, string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.attached == nil {
+		return nil, results.NeverWritten, nil
+	}
 	return m.attached, "1", nil
 }
 
@@ -241,6 +267,10 @@ type fakeQueue struct {
 	fail      error
 	acks      int
 	cancelled []call.Key
+	// taken says whether an executor has a hand-over; nil: nobody has any.
+	taken     func(call.Dispatch) bool
+	withdrawn []call.Dispatch
+	buried    []call.DeadLetter
 }
 
 func newFakeQueue(run func(call.Dispatch) (call.Outcome, bool)) *fakeQueue {
@@ -258,6 +288,7 @@ func (q *fakeQueue) Publish(_ context.Context, ds []call.Dispatch) []error {
 			continue
 		}
 		q.published = append(q.published, d)
+		ds[i].Sequence = uint64(len(q.published))
 		if q.run == nil {
 			continue
 		}
@@ -288,15 +319,40 @@ func (q *fakeQueue) Consume(ctx context.Context, _ int, handle func([]call.Deliv
 	}
 }
 
+// Withdraw takes back what no run took; see taken.
+func (q *fakeQueue) Withdraw(_ context.Context, d call.Dispatch) (bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.taken != nil && q.taken(d) {
+		return false, nil
+	}
+	q.withdrawn = append(q.withdrawn, d)
+	return true, nil
+}
+
+// Report has an outcome arrive, as an operator's decision does.
+func (q *fakeQueue) Report(_ context.Context, d call.Dispatch, o call.Outcome) error {
+	o.Key, o.Nonce = d.Key, d.Nonce
+	q.deliver(d, o)
+	return nil
+}
+
 func (q *fakeQueue) Cancel(_ context.Context, key call.Key, _, _ string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.cancelled = append(q.cancelled, key)
 	return nil
 }
-func (q *fakeQueue) Bury(context.Context, call.DeadLetter) error { return nil }
-func (q *fakeQueue) TooLarge(err error) bool                     { return errors.Is(err, errTooLarge) }
-func (q *fakeQueue) Gone(err error) bool                         { return errors.Is(err, errGone) }
+
+func (q *fakeQueue) Bury(_ context.Context, letter call.DeadLetter) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.buried = append(q.buried, letter)
+	return nil
+}
+
+func (q *fakeQueue) TooLarge(err error) bool { return errors.Is(err, errTooLarge) }
+func (q *fakeQueue) Gone(err error) bool     { return errors.Is(err, errGone) }
 
 var (
 	errTooLarge = errors.New("too large")

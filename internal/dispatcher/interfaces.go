@@ -19,13 +19,18 @@ type API interface {
 
 // Queue hands calls to executors and brings their outcomes back.
 type Queue interface {
-	// Publish stores hand-overs in the queue; the answers are in the order of the
-	// questions. The same hand-over published twice is stored once. An error
+	// Publish stores hand-overs in the queue and sets the Sequence of each; the answers
+	// are in the order of the questions. The same hand-over published twice is stored once. An error
 	// leaves open whether the hand-over was stored.
 	Publish(ctx context.Context, dispatches []call.Dispatch) []error
 	// Consume gives batches of outcomes of a partition to handle until ctx ends.
 	// Outcomes that were not acked come again.
 	Consume(ctx context.Context, partition int, handle func([]call.Delivered)) error
+	// Withdraw takes back a hand-over that no executor was given: true means that
+	// nobody got it and nobody will, false that an executor may have it.
+	Withdraw(ctx context.Context, dispatch call.Dispatch) (bool, error)
+	// Report stores an outcome as an executor would.
+	Report(ctx context.Context, dispatch call.Dispatch, outcome call.Outcome) error
 	// Cancel tells the executors of a function to stop working on a call.
 	Cancel(ctx context.Context, key call.Key, function, reason string) error
 	// Bury keeps a message that cannot be used for operators.
@@ -101,6 +106,16 @@ const (
 	EventRepublished    = "republished"
 	EventReleased       = "released"
 	EventRetried        = "retried"
+	EventParked         = "parked"
+	EventDecided        = "decided"
+	EventWithdrawn      = "withdrawn"
+	EventLateResult     = "late_result"
+	// What the sweep repaired.
+	EventListRestored   = "list_restored"
+	EventSessionFound   = "session_found"
+	EventCallFound      = "call_found"
+	EventRecordRestored = "record_restored"
+	EventCallMissed     = "call_missed"
 	EventResent         = "resent"
 	EventRelisted       = "relisted"
 	EventRepairedText   = "repaired_text"

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -79,6 +80,7 @@ func (p *partition) followAttached() {
 	poll := time.NewTicker(p.d.cfg.AttachPoll)
 	defer poll.Stop()
 	version, failing := "", false
+	var known []string
 	for {
 		ids, v, err := p.d.store.Attached(p.ctx, p.n, version)
 		switch {
@@ -86,8 +88,10 @@ func (p *partition) followAttached() {
 			if !failing && p.ctx.Err() == nil {
 				p.d.log.Warn("cannot list the watched sessions", "partition", p.n, "error", err)
 			}
+		case v == results.NeverWritten && version != results.NeverWritten && len(known) > 0:
+			p.restoreAttached(known)
 		case v != version:
-			version = v
+			version, known = v, ids
 			p.setAttached(ids)
 		}
 		failing = err != nil
@@ -98,6 +102,17 @@ func (p *partition) followAttached() {
 		case <-p.attachedChanged:
 		}
 	}
+}
+
+// restoreAttached puts the list of watched sessions back into a store that lost it: an
+// empty list that somebody wrote has a version.
+func (p *partition) restoreAttached(ids []string) {
+	p.d.log.Warn("the store lost the list of watched sessions; it is restored", "partition", p.n, "sessions", len(ids))
+	if err := p.d.store.Attach(p.ctx, ids...); err != nil {
+		p.d.log.Warn("the list of watched sessions was not restored; trying on", "partition", p.n, "error", err)
+		return
+	}
+	p.d.obs.Count(EventListRestored)
 }
 
 func (p *partition) setAttached(ids []string) {
@@ -160,6 +175,13 @@ func (p *partition) forget(s *session) bool {
 	return true
 }
 
+// all are the sessions that are served now.
+func (p *partition) all() []*session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Values(p.sessions))
+}
+
 func (p *partition) size() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,12 +189,7 @@ func (p *partition) size() int {
 }
 
 func (p *partition) infos() []SessionInfo {
-	p.mu.Lock()
-	sessions := make([]*session, 0, len(p.sessions))
-	for _, s := range p.sessions {
-		sessions = append(sessions, s)
-	}
-	p.mu.Unlock()
+	sessions := p.all()
 	answers := make(chan SessionInfo, len(sessions))
 	asked := 0
 	for _, s := range sessions {

@@ -104,9 +104,13 @@ func (s *session) publish(due []*tracked, now time.Time) {
 			t.handover++
 			t.uncertain, t.gone = true, false
 			t.tried = time.Time{}
+			t.note = "handed over once more, as a call that may have run"
 		}
 		if t.state != call.Seen || t.tried.IsZero() && t.handover > 1 {
-			moves = append(moves, results.Move{Key: t.Key, To: call.Seen, Attempt: t.attempt, Handover: t.handover})
+			s.moves.forget(t.Key)
+			moves = append(moves, results.Move{
+				Key: t.Key, To: call.Seen, Attempt: t.attempt, Handover: t.handover, Note: t.takeNote(),
+			})
 		}
 		if t.tried.IsZero() {
 			t.tried = now
@@ -130,8 +134,20 @@ func (s *session) publish(due []*tracked, now time.Time) {
 			ack()
 		}
 		errs := s.d.queue.Publish(ctx, dispatches)
-		return func() { s.published(due, errs) }
+		return func() {
+			for i, t := range due {
+				t.sequence, t.taken = dispatches[i].Sequence, false
+			}
+			s.published(due, errs)
+		}
 	})
+}
+
+// takeNote gives the note for the step that is about to be recorded.
+func (t *tracked) takeNote() string {
+	note := t.note
+	t.note = ""
+	return note
 }
 
 // record makes moves that must be stored before the session goes on.
@@ -159,6 +175,7 @@ func (s *session) dispatch(t *tracked) call.Dispatch {
 		Timeout:   time.Duration(t.policy.Timeout),
 		Deadline:  t.deadline,
 		Uncertain: t.uncertain, OnUncertain: t.policy.OnUncertain,
+		Sequence: t.sequence,
 	}
 }
 
@@ -168,14 +185,14 @@ func (s *session) setDeadline(t *tracked) {
 	case t.deferred:
 		t.deadline = t.claimed.Add(s.d.cfg.DeferredTimeout)
 	case t.tried.IsZero() && t.attempt > 1:
-		t.deadline = t.claimed.Add(time.Duration(t.policy.TotalDeadline))
+		t.deadline = t.begun.Add(time.Duration(t.policy.TotalDeadline))
 	case t.tried.IsZero():
 		// Nobody has the call. A registered function's own times count from its
 		// publication, which sets the deadline anew.
-		t.deadline = t.claimed.Add(s.d.cfg.UnknownAfter)
+		t.deadline = t.begun.Add(s.d.cfg.UnknownAfter)
 	default:
 		t.deadline = t.tried.Add(time.Duration(t.policy.QueueTimeout+t.policy.Timeout) + deadlineSlack)
-		if last := t.claimed.Add(time.Duration(t.policy.TotalDeadline)); last.Before(t.deadline) {
+		if last := t.begun.Add(time.Duration(t.policy.TotalDeadline)); last.Before(t.deadline) {
 			t.deadline = last
 		}
 	}
@@ -193,11 +210,11 @@ func (s *session) published(due []*tracked, errs []error) {
 			if err != nil {
 				s.lostSight(t, time.Now())
 			}
-			if t.state == call.Retrying || t.state == call.Held {
+			if t.state == call.Retrying || t.state == call.Held || t.state == call.Parked {
 				s.enter(t, call.Seen, "", time.Now())
 			}
 			t.backoff = nil
-			s.due.deadlines = earlier(s.due.deadlines, t.tried.Add(s.d.cfg.DuplicateWindow/4))
+			s.due.deadlines = earlier(earlier(s.due.deadlines, t.overdue()), t.tried.Add(s.d.cfg.DuplicateWindow/4))
 			if t.handover > 1 {
 				s.d.obs.Count(EventRepublished)
 			}
@@ -237,7 +254,7 @@ func (s *session) lostSight(t *tracked, now time.Time) {
 // notPublished schedules another try; the hand-over may have been stored.
 func (s *session) notPublished(due []*tracked, err error) {
 	s.publishing = false
-	if errors.Is(err, results.ErrFenced) {
+	if fenced(err) {
 		s.p.lost()
 	}
 	now := time.Now()
@@ -265,15 +282,20 @@ func (s *session) stepDeadlines(_ context.Context, now time.Time) time.Time {
 	again := func(at time.Time) { s.due.deadlines = earlier(s.due.deadlines, at) }
 	for _, t := range s.calls {
 		switch {
-		case !t.state.Open():
+		case !t.state.Open(), t.state == call.Parked && t.published:
 		case t.busy:
 			again(now.Add(100 * time.Millisecond))
 		case !t.listed && !t.published:
 			again(now.Add(time.Second)) // the next GET tells
+		case t.untaken() && !now.Before(t.overdue()):
+			s.withdraw(t)
 		case !now.Before(t.deadline):
 			s.expire(t)
 		default:
 			again(t.deadline)
+			if t.untaken() {
+				again(t.overdue())
+			}
 			switch {
 			case t.gone && !now.Before(t.publishAt):
 				t.published = false
@@ -290,12 +312,12 @@ func (s *session) stepDeadlines(_ context.Context, now time.Time) time.Time {
 
 // expire answers a call whose time is over.
 func (s *session) expire(t *tracked) {
-	if t.tried.IsZero() && t.attempt == 1 {
-		s.fail(t, call.ReasonNoExecutor, fmt.Sprintf("no executor is available for %s", t.Function))
+	if t.tried.IsZero() {
+		s.fail(t, call.ReasonNoExecutor, noExecutor(t))
 		return
 	}
-	s.fail(t, call.ReasonDeadline, fmt.Sprintf(
-		"no outcome of %s arrived in time; it is unknown whether it took effect", t.Function))
+	s.unsure(t, call.ReasonDeadline, fmt.Sprintf(
+		"no outcome of %s arrived in time; it is unknown whether it took effect", t.Function), nil)
 }
 
 // markQueued puts on record that a call is in the queue, and says when, if not yet:
@@ -316,12 +338,13 @@ func (s *session) fail(t *tracked, reason, text string) {
 	s.save(t, results.Completion{
 		Key: t.Key, Function: t.Function, Attempt: t.attempt, Adopt: true,
 		Result:    call.Result{Error: text, Reason: reason},
+		Note:      "decided by the dispatcher: " + reason,
 		OutcomeID: fmt.Sprintf("dispatcher.%s.%d", reason, t.attempt),
 	}, nil)
 }
 
 // save completes one call from within the session.
-func (s *session) save(t *tracked, c results.Completion, acks []func()) {
+func (s *session) save(t *tracked, c results.Completion, dv *call.Delivered) {
 	t.busy = true
 	s.completing++
 	s.async(func() func() {
@@ -335,12 +358,12 @@ func (s *session) save(t *tracked, c results.Completion, acks []func()) {
 			case err != nil:
 				s.fault(troubleSave, err)
 				t.busy = true // no other decision about it meanwhile
-				s.later(time.Second, func() { s.save(t, c, acks) })
+				s.later(time.Second, func() { s.save(t, c, dv) })
 			case done[0].Err != nil:
 				s.p.lost()
 			default:
 				s.recovered(troubleSave)
-				s.completed(t, c, done[0], acks)
+				s.completed(t, c, done[0], dv)
 			}
 		}
 	})
@@ -357,6 +380,9 @@ func (s *session) later(delay time.Duration, f func()) {
 		}
 	})
 }
+
+// fenced says that another replica owns the partition.
+func fenced(err error) bool { return errors.Is(err, results.ErrFenced) }
 
 // earlier is the earlier of two times of which zero means never.
 func earlier(a, b time.Time) time.Time {

@@ -20,7 +20,7 @@ const (
 // wantGet asks for a GET at the given time or earlier.
 func (s *session) wantGet(at time.Time) {
 	if s.get.due.IsZero() || at.Before(s.get.due) {
-		s.get.due = at
+		s.get.due, s.get.unasked = at, false
 	}
 }
 
@@ -34,6 +34,7 @@ func (s *session) stepRetrieve(ctx context.Context, now time.Time) time.Time {
 		}
 		// The watchdog: spread so that thousands of sessions do not ask at once.
 		s.get.due = s.get.at.Add(s.d.cfg.Watchdog*3/4 + rand.N(s.d.cfg.Watchdog/2)) //nolint:gosec // jitter
+		s.get.unasked = true
 	}
 	if now.Before(s.get.due) {
 		return s.get.due
@@ -113,6 +114,9 @@ func (s *session) compare(number int, now time.Time, got call.Session) {
 			s.stillListed(t, c, number, now)
 		case s.watched:
 			fresh = append(fresh, c)
+			if s.get.unasked { // only the watchdog's look found it
+				s.d.obs.Count(EventCallMissed)
+			}
 		}
 	}
 	s.dropUnlisted(number, listed)
@@ -125,7 +129,7 @@ func (s *session) compare(number int, now time.Time, got call.Session) {
 		if !listed[key] {
 			delete(s.orphans, key)
 			s.d.obs.Count(EventUnknownOutcome)
-			dv.Ack()
+			s.late(dv, results.Record{})
 			continue
 		}
 		if t := s.calls[key]; t != nil {
@@ -236,14 +240,7 @@ func (s *session) gone(now time.Time) {
 			s.wantGet(now.Add(time.Second)) // the answer under way comes first
 			continue
 		}
-		switch {
-		case t.state.Final(): // it was listed again after its end
-			delete(s.calls, t.Key)
-		case t.state == call.Submitted: // the API took the result, and lists nothing any more
-			s.finish(t, call.Settled, "the session is gone", now)
-		default:
-			s.cancel(t, "the session is gone", now)
-		}
+		s.cancel(t, "the session is gone", now)
 	}
 	for key, dv := range s.orphans {
 		delete(s.orphans, key)
@@ -268,7 +265,7 @@ func (s *session) claim(fresh []call.Call, now time.Time) {
 	}
 	claims := make([]results.Claim, len(fresh))
 	for i, c := range fresh {
-		t := &tracked{Call: c, listed: true, busy: true, claimed: now, attempt: 1, handover: 1}
+		t := &tracked{Call: c, listed: true, busy: true, claimed: now, begun: now, attempt: 1, handover: 1}
 		s.calls[c.Key] = t
 		claims[i] = results.Claim{Key: c.Key, Function: c.Function, State: call.Seen}
 		if s.lookUp(t); !t.registered {
@@ -294,7 +291,7 @@ func (s *session) claimed(claims []results.Claim, recs []results.Record, err err
 		for _, c := range claims {
 			delete(s.calls, c.Key)
 		}
-		if errors.Is(err, results.ErrFenced) {
+		if fenced(err) {
 			s.p.lost()
 			return
 		}
@@ -324,8 +321,9 @@ func (s *session) claimed(claims []results.Claim, recs []results.Record, err err
 // adopt takes over what the store recorded of a call.
 func (s *session) adopt(t *tracked, r results.Record, now time.Time) {
 	t.claimed = now.Add(-r.Age)
+	t.begun = t.claimed
 	t.attempt, t.handover = max(r.Attempt, 1), max(r.Handover, 1)
-	t.state = r.State
+	s.setState(t, r.State)
 	s.lookUp(t)
 	switch r.State {
 	case call.Held:
@@ -334,10 +332,12 @@ func (s *session) adopt(t *tracked, r results.Record, now time.Time) {
 		t.tried = now.Add(-r.Since)
 	case call.Queued:
 		t.tried, t.published = now.Add(-r.Since), true
+	case call.Parked:
+		t.tried, t.published = now.Add(-r.Since), true
 	case call.Retrying:
 		s.nextAttempt(t, now.Add(s.d.retryDelay(t.policy, t.attempt)-r.Since))
 	case call.Succeeded, call.Failed, call.Submitted:
-		t.result, t.savedAt = r.Result, now
+		t.result, t.outcomeID, t.savedAt = r.Result, r.OutcomeID, now
 		s.wantSubmit(now)
 		if r.State == call.Submitted {
 			t.accepted = now.Add(-r.Since)
@@ -345,6 +345,9 @@ func (s *session) adopt(t *tracked, r results.Record, now time.Time) {
 		}
 	}
 	if t.state.Open() {
+		if t.policy.OnUncertain == call.UncertainPark && t.attempt > 1 {
+			t.begun = now.Add(-r.Since) // an operator may have had it run again long after the claim
+		}
 		s.setDeadline(t)
 		s.wantPublish(now)
 	}

@@ -17,7 +17,7 @@ import (
 func (s *session) retry(t *tracked, dv call.Delivered, now time.Time) {
 	s.lookUp(t)
 	at := now.Add(max(s.d.retryDelay(t.policy, t.attempt), dv.Outcome.After))
-	last := t.claimed.Add(time.Duration(t.policy.TotalDeadline))
+	last := t.begun.Add(time.Duration(t.policy.TotalDeadline))
 	if t.attempt >= t.policy.Attempts || !at.Before(last) {
 		s.giveUp(t, dv, call.ReasonGaveUp, fmt.Sprintf("%s failed for a technical reason, attempt %d of %d: %s",
 			t.Function, t.attempt, t.policy.Attempts, dv.Outcome.Reason))
@@ -25,7 +25,10 @@ func (s *session) retry(t *tracked, dv call.Delivered, now time.Time) {
 	}
 	// On record before the message goes: a new owner must find the attempt counted.
 	t.busy = true
-	failed := results.Move{Key: t.Key, To: call.Retrying, Attempt: t.attempt, Handover: t.handover}
+	failed := results.Move{
+		Key: t.Key, To: call.Retrying, Attempt: t.attempt, Handover: t.handover,
+		Note: noteFrom(dv.Outcome, "technical failure: "+dv.Outcome.Reason),
+	}
 	s.async(func() func() {
 		ctx, cancel := context.WithTimeout(s.p.ctx, requestTimeout)
 		defer cancel()
@@ -33,7 +36,7 @@ func (s *session) retry(t *tracked, dv call.Delivered, now time.Time) {
 		return func() {
 			t.busy = false
 			if err != nil {
-				s.fault(troubleMove, err)
+				s.notRecorded(err)
 				s.later(time.Second, func() { s.notAResult(dv, t.attempt) })
 				return
 			}
@@ -54,6 +57,7 @@ func (s *session) nextAttempt(t *tracked, at time.Time) {
 	t.attempt++
 	t.handover = 1
 	t.published, t.uncertain, t.gone, t.tried, t.publishAt = false, false, false, time.Time{}, at
+	t.sequence = 0
 	s.setDeadline(t)
 	s.wantPublish(at)
 }
@@ -75,6 +79,14 @@ func (d *Dispatcher) retryDelay(p call.Policy, n int) time.Duration {
 func (s *session) giveUp(t *tracked, dv call.Delivered, reason, text string) {
 	s.save(t, results.Completion{
 		Key: t.Key, Function: t.Function, OutcomeID: dv.ID, Attempt: t.attempt, Adopt: true,
-		Result: call.Result{Reason: reason, Error: text},
-	}, []func(){dv.Ack})
+		Result: call.Result{Reason: reason, Error: text}, Note: noteFrom(dv.Outcome, reason),
+	}, &dv)
+}
+
+// noteFrom is a note about an outcome.
+func noteFrom(o call.Outcome, what string) string {
+	if o.Executor == "" {
+		return what
+	}
+	return what + ", by " + o.Executor
 }

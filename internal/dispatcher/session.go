@@ -48,6 +48,7 @@ type session struct {
 	claims claiming
 
 	publishing bool
+	auditing   bool
 	completing int
 	due        dueTimes
 	// events counts what the API said, and orders it against GETs where clocks are
@@ -65,6 +66,8 @@ type retrieval struct {
 	// due is when the next GET is wanted.
 	due     time.Time
 	backoff *backoff.ExponentialBackOff
+	// unasked: the GET under way is the watchdog's; no event asked for it.
+	unasked bool
 	status  string
 	at      time.Time
 }
@@ -100,11 +103,18 @@ type tracked struct {
 	policy     call.Policy
 	// deadline is when the session stops waiting for an outcome.
 	deadline time.Time
+	// begun is what the total deadline counts from: the claim, or the decision to run a
+	// parked call again.
+	begun time.Time
 
 	// tried is when the current hand-over may first have been published.
 	tried     time.Time
 	published bool
 	uncertain bool
+	// sequence is the current hand-over's number in the queue, 0 when it is not known;
+	// taken says that an executor may have it.
+	sequence uint64
+	taken    bool
 	// gone: the current hand-over is over, and its outcome did not come yet.
 	gone      bool
 	publishAt time.Time
@@ -112,9 +122,14 @@ type tracked struct {
 	deferred  bool
 
 	result     *call.Result
+	outcomeID  string
 	substitute *call.Result
-	savedAt    time.Time
-	acks       []func()
+	// note goes into the history with the next step.
+	note string
+	// answers are what the API said to submissions with this result, since the last note.
+	answers []string
+	savedAt time.Time
+	acks    []func()
 
 	inBatch  bool
 	alone    bool
@@ -192,6 +207,7 @@ func (s *session) async(f func() func()) {
 }
 
 func (s *session) run(ctx context.Context) {
+	defer s.letGo()
 	defer s.tasks.Wait()
 	defer s.end()
 	if !s.load(ctx) {
@@ -333,6 +349,7 @@ const (
 	troubleClaim    = "calls cannot be claimed"
 	troublePublish  = "calls cannot be published"
 	troubleSave     = "results cannot be saved"
+	troubleWithdraw = "calls cannot be taken back"
 	troubleSubmit   = "results cannot be submitted"
 	troubleMove     = "what was submitted cannot be recorded"
 )
@@ -361,6 +378,8 @@ func (s *session) describe() SessionInfo {
 	}
 	for _, t := range s.calls {
 		switch {
+		case t.state == call.Parked:
+			info.Parked++
 		case t.state.Open():
 			info.Open++
 		case t.state.Saved():
@@ -370,10 +389,28 @@ func (s *session) describe() SessionInfo {
 	return info
 }
 
+// setState keeps count of the parked calls.
+func (s *session) setState(t *tracked, to call.State) {
+	if t.state == call.Parked {
+		s.d.parked.Add(-1)
+	}
+	if to == call.Parked {
+		s.d.parked.Add(1)
+	}
+	t.state = to
+}
+
+// letGo ends the session's count of its parked calls: another owner counts them now.
+func (s *session) letGo() {
+	for _, t := range s.calls {
+		s.setState(t, call.Absent)
+	}
+}
+
 // enter notes a step in a call's life.
 func (s *session) enter(t *tracked, to call.State, reason string, now time.Time) {
 	from := t.state
-	t.state = to
+	s.setState(t, to)
 	age := now.Sub(t.claimed)
 	s.d.obs.Transition(Transition{
 		Key: t.Key, Function: t.Function, Registered: t.registered,

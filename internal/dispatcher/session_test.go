@@ -152,6 +152,7 @@ func TestSilenceIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.queue.taken = func(call.Dispatch) bool { return true }
 		b.run(t, Config{}, func() {
 			wait(time.Minute)
 			require.Equal(t, call.Queued, b.store.state(listedCalls(1)[0].Key), "what is out for long is on record as such")

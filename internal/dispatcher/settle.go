@@ -2,7 +2,7 @@ package dispatcher
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -46,6 +46,21 @@ func (q *moveQueue) add(m results.Move, acks []func(), now time.Time) {
 		q.order = append(q.order, m.Key)
 	}
 	q.pending[m.Key] = pendingMove{m, append(old.acks, acks...)}
+}
+
+// forget drops what is pending of a call that is about to be recorded as further. Moves
+// that end a call are never followed by another.
+func (q *moveQueue) forget(key call.Key) {
+	if m, ok := q.pending[key]; ok && len(m.acks) == 0 {
+		delete(q.pending, key)
+		q.order = slices.DeleteFunc(q.order, func(k call.Key) bool { return k == key })
+	}
+}
+
+// has says that something about the call is to be stored or being stored.
+func (q *moveQueue) has(key call.Key) bool {
+	_, ok := q.pending[key]
+	return ok || q.running
 }
 
 // take empties the queue.
@@ -121,7 +136,7 @@ func (s *session) stored(moves []pendingMove, err error) {
 		s.recovered(troubleMove)
 		return
 	}
-	if errors.Is(err, results.ErrFenced) {
+	if fenced(err) {
 		s.p.lost()
 		return
 	}

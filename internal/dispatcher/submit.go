@@ -74,7 +74,7 @@ func (s *session) accepted(b *submission, now time.Time) {
 		s.enter(t, call.Submitted, t.answer().Result.Reason, now)
 		// The outcome's message stays until the session shows that the result was
 		// applied: an accepted result can be lost, and so can the store (ADR 0015).
-		s.moves.add(results.Move{Key: t.Key, To: call.Submitted}, nil, now)
+		s.moves.add(results.Move{Key: t.Key, To: call.Submitted, Note: b.note("accepted", t)}, nil, now)
 	}
 	s.wantGet(now)
 }
@@ -82,6 +82,7 @@ func (s *session) accepted(b *submission, now time.Time) {
 // refused decides what a refusal means for each call of the batch.
 func (s *session) refused(b *submission, r *call.Refusal, now time.Time) {
 	named := s.named(b, r)
+	s.noteRefusal(b, r, now)
 	switch r.Class {
 	case call.RefusedAuth:
 		s.d.obs.Count(EventAuthRefused)

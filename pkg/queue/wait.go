@@ -99,12 +99,8 @@ func transient(err error) bool {
 			return true
 		}
 	}
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code == 503 && !storageFull(api)
-	}
-	// The client's key-value watchers report with the older type.
-	api, ok := errors.AsType[*nats.APIError](err)
-	return ok && api.Code == 503
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == 503 && !storageFull(api)
 }
 
 // errRaced: another replica changed the same thing; look again.

@@ -150,6 +150,9 @@ type Lease struct {
 	Left time.Duration
 }
 
+// NeverWritten is the version of a list that the store does not have.
+const NeverWritten = "0"
+
 // Store is the durable memory of calls. All methods are safe for concurrent use,
 // replay-safe (repeating a call whose answer was lost changes nothing and gives
 // the same answer), and batch what they get into as few round trips as possible.
@@ -184,7 +187,8 @@ type Store interface {
 	Attach(ctx context.Context, sessions ...string) error
 	Detach(ctx context.Context, sessions ...string) error
 	// Attached lists the watched sessions of the partitions, and a version that
-	// changes with the list. When the version is still since, sessions is nil.
+	// changes with the list. When the version is still since, sessions is nil. A list
+	// that was never written, or was lost, has the version NeverWritten.
 	Attached(ctx context.Context, partition int, since string) (sessions []string, version string, err error)
 
 	// Join announces a dispatcher for ttl and lists those announced, sorted,
