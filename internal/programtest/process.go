@@ -161,21 +161,30 @@ func (p *Process) Await(o *Output, text string) {
 // Stop asks the process to end and returns its exit code.
 func (p *Process) Stop() int {
 	p.t.Helper()
-	if err := terminate(p.cmd.Process); err != nil && p.running() {
+	if err := terminate(p.cmd.Process); err != nil && p.Running() {
 		p.t.Fatalf("programtest: stop %s: %v", p.name, err)
 	}
 	return p.Wait()
 }
 
+// Signal sends a signal, without waiting for what comes of it.
+func (p *Process) Signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && p.Running() {
+		p.t.Fatalf("programtest: send %s to %s: %v", s, p.name, err)
+	}
+}
+
 // Kill ends the process without giving it a chance to tidy up, and returns when it is gone.
 func (p *Process) Kill() {
-	if p.running() {
+	if p.Running() {
 		_ = p.cmd.Process.Kill() // it may have ended just now
 	}
 	<-p.exited
 }
 
-func (p *Process) running() bool {
+// Running says whether the process has not ended yet.
+func (p *Process) Running() bool {
 	select {
 	case <-p.exited:
 		return false

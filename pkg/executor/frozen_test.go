@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/pkg/executor"
@@ -58,13 +57,4 @@ func TestNATSFrozenExecutorDoesNotStartACallThatAnotherHas(t *testing.T) {
 	lines, err := os.ReadFile(ledger)
 	require.NoError(t, err)
 	require.Equal(t, d.IdempotencyKey()+"\n", string(lines))
-}
-
-// consumer is the state of the pool's consumer, empty while there is none.
-func (i *installation) consumer() jetstream.ConsumerInfo {
-	c, err := i.conn.JetStream().Consumer(i.t.Context(), "FN_CALLS", "pool_tools")
-	if err != nil {
-		return jetstream.ConsumerInfo{}
-	}
-	return *c.CachedInfo()
 }

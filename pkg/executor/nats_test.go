@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/testservers"
@@ -117,6 +118,15 @@ func (i *installation) left() uint64 {
 	return stream.CachedInfo().State.Msgs
 }
 
+// consumer is the state of the pool's consumer, empty while there is none.
+func (i *installation) consumer() jetstream.ConsumerInfo {
+	c, err := i.conn.JetStream().Consumer(i.t.Context(), "FN_CALLS", "pool_tools")
+	if err != nil {
+		return jetstream.ConsumerInfo{}
+	}
+	return *c.CachedInfo()
+}
+
 func (i *installation) awaitEmpty() {
 	i.t.Helper()
 	require.Eventually(i.t, func() bool { return i.left() == 0 }, 10*time.Second, 10*time.Millisecond, "calls are left in the stream")
@@ -161,34 +171,6 @@ func sleeper(d time.Duration, runs *atomic.Int64, opts ...executor.Option) func(
 			}
 		}, opts...)
 	}
-}
-
-func TestNATSTwoExecutorsRunEachCallOnce(t *testing.T) {
-	t.Parallel()
-	i := install(t)
-	var runs atomic.Int64
-	i.run(executor.Config{Concurrency: 1}, sleeper(600*time.Millisecond, &runs))
-	i.run(executor.Config{Concurrency: 1}, sleeper(600*time.Millisecond, &runs))
-	var calls []call.Dispatch
-	for n := range 10 {
-		calls = append(calls, newCall("sleep", n, `{}`))
-	}
-	i.dispatch(calls...)
-	i.await(10)
-	i.awaitEmpty()
-	require.EqualValues(t, 10, runs.Load())
-}
-
-func TestNATSLongHandlerRunsOnce(t *testing.T) {
-	t.Parallel()
-	i := install(t)
-	var runs atomic.Int64
-	i.run(executor.Config{}, sleeper(3500*time.Millisecond, &runs))
-	i.run(executor.Config{}, sleeper(3500*time.Millisecond, &runs))
-	i.dispatch(newCall("sleep", 1, `{}`))
-	require.Equal(t, call.Success, i.await(1)[0].Kind)
-	i.awaitEmpty()
-	require.EqualValues(t, 1, runs.Load())
 }
 
 func TestNATSArgumentsArriveAsTheVeryBytes(t *testing.T) {
