@@ -41,31 +41,6 @@ func raw(t testing.TB, name string, f func(context.Context, executor.Call) (any,
 
 func text(s string) json.RawMessage { return json.RawMessage(quote(s)) }
 
-func TestFunctionNamesAreFreeText(t *testing.T) {
-	t.Parallel()
-	names := []string{
-		strings.Repeat("n", 65), strings.Repeat("long ", 100), "two words", "a.b.c", "a_b_c", "a-b-c", "*", ">", "fn.>", "get weather",
-		"get_weather", "line\r\nbreak", "PUB x 1", "🌦️", "=YS5i", "../../etc", `"quoted"`, "GET_WEATHER",
-	}
-	s := start(t, options{handlers: func(ex *executor.Executor) {
-		for _, name := range names {
-			raw(t, name, func(_ context.Context, c executor.Call) (any, error) { return "from " + c.Function, nil })(ex)
-		}
-	}})
-	var round []scripted
-	for i, name := range names {
-		round = append(round, scripted{Name: name, CallID: fmt.Sprint("call_", i), Arguments: []byte(`{}`)})
-	}
-	id := s.session(script("ok", round), names...)
-	s.idle(id)
-	got := s.answers(id)
-	for i, name := range names {
-		require.Equal(t, string(text("from "+name)), canonical(t, got[fmt.Sprint("call_", i)].Output), "%q", name)
-	}
-	s.settled(id)
-	s.clean()
-}
-
 // canonical spells a JSON string as encoding/json does.
 func canonical(t *testing.T, b json.RawMessage) string {
 	t.Helper()
@@ -172,35 +147,6 @@ func TestOutputsArriveAsMeant(t *testing.T) {
 	require.Contains(t, string(got["call_8"].Output), `9007199254740993`)
 }
 
-func TestPayloadsAtTheLimits(t *testing.T) {
-	t.Parallel()
-	const limit = 4 << 20
-	sizes := []int{1 << 20, limit - 8<<10, limit - 1<<10, limit, limit + 1<<10, 6 << 20, 9 << 20}
-	s := start(t, options{handlers: raw(t, "f", func(_ context.Context, c executor.Call) (any, error) {
-		var in struct{ N int }
-		if err := json.Unmarshal(c.Arguments, &in); err != nil {
-			return nil, err
-		}
-		return strings.Repeat("x", in.N), nil
-	})})
-	var round []scripted
-	for i, n := range sizes {
-		round = append(round, scripted{Name: "f", CallID: fmt.Sprint("call_", i), Arguments: fmt.Appendf(nil, `{"N":%d}`, n)})
-	}
-	id := s.session(script("ok", round), "f")
-	s.idle(id)
-	got := s.answers(id)
-	for i, n := range sizes {
-		answer := got[fmt.Sprint("call_", i)]
-		if n <= limit-8<<10 {
-			require.True(t, answer.Success, "%d: %s", n, answer.Error)
-			require.Len(t, answer.Output, n+2)
-			continue
-		}
-		require.Contains(t, string(answer.Error), "result too large", "%d bytes", n)
-	}
-}
-
 func TestCallTooLargeForTheQueueIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{handlers: raw(t, "f", func(context.Context, executor.Call) (any, error) { return "ok", nil })})
@@ -229,33 +175,6 @@ func TestCallListedTwiceRunsOnce(t *testing.T) {
 	s.settled(id)
 	require.Equal(t, 1, runs)
 	require.Zero(t, s.sim.Stats().DuplicateSubmissions)
-}
-
-func TestUnknownFunctionIsAnswered(t *testing.T) {
-	t.Parallel()
-	s := start(t, options{
-		dispatcher: dispatcher.Config{UnknownAfter: 300 * time.Millisecond},
-		handlers:   raw(t, "f", func(context.Context, executor.Call) (any, error) { return "ok", nil }),
-	})
-	id := s.session(script("ok", []scripted{{Name: "nobody", CallID: "a"}, {Name: "f", CallID: "b"}}), "f", "nobody")
-	s.idle(id)
-	got := s.answers(id)
-	require.Equal(t, `"no executor is available for nobody"`, string(got["a"].Error))
-	require.True(t, got["b"].Success)
-}
-
-func TestCallWaitsForItsExecutor(t *testing.T) {
-	t.Parallel()
-	o := options{noServe: true, handlers: raw(t, "f", func(context.Context, executor.Call) (any, error) { return "late but well", nil })}
-	s := start(t, o)
-	id := s.session(script("ok", []scripted{{Name: "f", CallID: "a"}}), "f")
-	require.Eventually(t, func() bool {
-		recs, err := s.store.Session(t.Context(), id)
-		return err == nil && len(recs) == 1 && recs[0].State == call.Held
-	}, patience, 5*time.Millisecond)
-	s.executor(o)
-	s.idle(id)
-	require.Equal(t, `"late but well"`, string(s.answers(id)["a"].Output))
 }
 
 func TestForgedOutcomesDoNoHarm(t *testing.T) {

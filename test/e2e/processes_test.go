@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"fmt"
 	"path/filepath"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -134,63 +131,4 @@ func TestProgramsStartBeforeTheirServers(t *testing.T) {
 	require.Equal(t, 0, executor.Stop())
 	require.Equal(t, 0, dispatcher.Stop())
 	i.awaitEmptyStreams()
-}
-
-// TestDispatcherIsKilledInTheMiddleOfATurn has two replicas share sessions, kills one, and sees the other finish all
-// turns with every function run once.
-func TestDispatcherIsKilledInTheMiddleOfATurn(t *testing.T) {
-	t.Parallel()
-	i := install(t)
-	const sessions, calls, rounds = 8, 4, 3
-	args := []string{"--select", "metadata.dispatch=nats"}
-	first, second := i.dispatch("fn", args...), i.dispatch("fn", args...)
-	executor := i.execute("fn")
-	executor.Await(executor.Stderr, "executor serves")
-	first.awaitReady(t)
-	second.awaitReady(t)
-
-	var ids []string
-	for s := range sessions {
-		text := `{"say":"done","rounds":[`
-		for r := range rounds {
-			for c := range calls {
-				text += fmt.Sprintf(`%s{"name":"slow","arguments":{},"call_id":"s%d_r%d_c%d"}`, separator(r, c), s, r, c)
-			}
-		}
-		session, err := i.api.Beta.Agents.Sessions.New(t.Context(), params(text+`]]}`, map[string]string{"dispatch": "nats"}))
-		require.NoError(t, err)
-		ids = append(ids, session.ID)
-	}
-	require.Eventually(t, func() bool { return i.stats().ResultsAccepted >= sessions*calls/2 }, patience, 5*time.Millisecond)
-	first.Kill()
-	killed := time.Now()
-	require.Less(t, i.stats().ResultsAccepted, int64(sessions*calls*rounds), "it was killed in the middle")
-	for _, id := range ids {
-		i.awaitIdle(id)
-	}
-	t.Logf("all turns were complete %s after the kill", time.Since(killed).Round(10*time.Millisecond))
-	require.Less(t, time.Since(killed), 20*time.Second, "the lease is 2 s, that of results 5 s, and a call that was not yet published waits for it")
-
-	stats := i.stats()
-	require.EqualValues(t, sessions*calls*rounds, stats.ResultsAccepted)
-	require.Zero(t, stats.Conflicts)
-	require.Zero(t, stats.Pending)
-	ran := i.ran()
-	slices.Sort(ran)
-	require.Len(t, ran, sessions*calls*rounds, "every call runs once")
-	require.Len(t, slices.Compact(ran), sessions*calls*rounds)
-	i.awaitEmptyStreams() // results that the killed one had saved and not acked come again
-	require.Equal(t, 0, executor.Stop())
-	require.Equal(t, 0, second.Stop())
-}
-
-// separator opens a round or goes on with it.
-func separator(round, call int) string {
-	switch {
-	case call > 0:
-		return ","
-	case round > 0:
-		return "],["
-	}
-	return "["
 }

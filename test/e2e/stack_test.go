@@ -5,9 +5,9 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync"
@@ -59,6 +59,8 @@ type options struct {
 	noServe    bool // start no executor
 	natsOpts   []testservers.NATSOption
 	queue      queue.Config
+	// front stands before the API's handler.
+	front func(http.Handler) http.Handler
 }
 
 // counter is an Observer that remembers what happened.
@@ -120,7 +122,11 @@ func start(t testing.TB, o options) *stack {
 	s.sim, err = simulator.New(o.sim)
 	require.NoError(t, err)
 	t.Cleanup(s.sim.Close)
-	s.http = httptest.NewServer(s.sim.Handler())
+	handler := s.sim.Handler()
+	if o.front != nil {
+		handler = o.front(handler)
+	}
+	s.http = httptest.NewServer(handler)
 	t.Cleanup(func() { s.http.CloseClientConnections(); s.http.Close() })
 	s.api = openai.NewClient(option.WithBaseURL(s.http.URL+"/v1"), option.WithAPIKey("test"), option.WithMaxRetries(0))
 	s.nats = testservers.NATS(t, o.natsOpts...)
@@ -223,48 +229,6 @@ func (s *stack) executor(o options) (stop func()) {
 	t.Cleanup(stop)
 	require.Eventually(t, func() bool { return ex.Ready(ctx) == nil }, patience, 5*time.Millisecond, "the executor is not ready")
 	return stop
-}
-
-// scripted is one call of a scripted round. Arguments are JSON text.
-type scripted struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	CallID    string          `json:"call_id,omitempty"`
-}
-
-// script is the message that makes the simulator require rounds of calls. It is put
-// together by hand, so that the arguments' bytes stay what they are.
-func script(say string, rounds ...[]scripted) string {
-	out := `{"rounds":[`
-	for i, round := range rounds {
-		if i > 0 {
-			out += ","
-		}
-		out += "["
-		for j, c := range round {
-			if j > 0 {
-				out += ","
-			}
-			out += `{"name":` + quote(c.Name)
-			if c.CallID != "" {
-				out += `,"call_id":` + quote(c.CallID)
-			}
-			if c.Arguments != nil {
-				out += `,"arguments":` + string(c.Arguments)
-			}
-			out += "}"
-		}
-		out += "]"
-	}
-	return out + `],"say":` + quote(say) + "}"
-}
-
-func quote(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
 }
 
 // session creates a session through the official SDK and has it watched.

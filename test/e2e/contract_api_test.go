@@ -1,41 +1,19 @@
 package e2e
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/simulator"
-	"github.com/callfan/callfan/pkg/executor"
 )
 
-// echo answers every call with its id and counts the runs.
-func echo(t *testing.T, runs *atomic.Int64) func(*executor.Executor) {
-	return raw(t, "f", func(_ context.Context, c executor.Call) (any, error) {
-		runs.Add(1)
-		return c.Key.Call, nil
-	})
-}
-
-func round(n int) []scripted {
-	var out []scripted
-	for i := range n {
-		out = append(out, scripted{Name: "f", CallID: fmt.Sprintf("call_%03d", i)})
-	}
-	return out
-}
-
-// TestFaultsOfTheAPI runs two rounds of ten calls against each fault: everything is
+// TestContract_FaultsOfTheAPI runs two rounds of ten calls against each fault: everything is
 // answered, every handler ran once, no result was sent with another content.
-func TestFaultsOfTheAPI(t *testing.T) {
+func TestContract_FaultsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	post := func(kind simulator.FaultKind, next int, retryAfter string) simulator.Faults {
 		return simulator.Faults{Rules: []simulator.FaultRule{{
@@ -127,9 +105,9 @@ func anything() simulator.Faults {
 	return f
 }
 
-// TestRetryAfterIsHonoured: an API that asks for five minutes is left alone, and the
+// TestContract_RetryAfterIsHonoured: an API that asks for five minutes is left alone, and the
 // results wait.
-func TestRetryAfterIsHonoured(t *testing.T) {
+func TestContract_RetryAfterIsHonoured(t *testing.T) {
 	t.Parallel()
 	var runs atomic.Int64
 	s := start(t, options{
@@ -150,9 +128,9 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// TestOneRefusedResultDoesNotHoldUpTheOthers: of twenty, nineteen arrive as they are
+// TestContract_OneRefusedResultDoesNotHoldUpTheOthers: of twenty, nineteen arrive as they are
 // and the refused one is answered with an error.
-func TestOneRefusedResultDoesNotHoldUpTheOthers(t *testing.T) {
+func TestContract_OneRefusedResultDoesNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, refused := range map[string]simulator.RefusedCall{
 		"named":                        {CallID: "call_007", Next: 1},
@@ -187,81 +165,4 @@ func TestOneRefusedResultDoesNotHoldUpTheOthers(t *testing.T) {
 			s.clean()
 		})
 	}
-}
-
-// TestServersLostForAWhile: whichever server is away for ten seconds, work goes on
-// afterwards and nothing is lost or run twice.
-func TestServersLostForAWhile(t *testing.T) {
-	t.Parallel()
-	for _, which := range []string{"nats", "redis"} {
-		t.Run(which, func(t *testing.T) {
-			t.Parallel()
-			var runs atomic.Int64
-			s := start(t, options{handlers: echo(t, &runs)})
-			first := s.session(script("ok", round(5)), "f")
-			s.idle(first)
-			stop, begin := s.nats.Kill, s.nats.Start
-			if which == "redis" {
-				stop, begin = s.redis.Pause, s.redis.Resume
-			}
-			stop()
-			away := time.After(10 * time.Second)
-			// A turn begins while the server is away; its session is watched already.
-			err := s.api.Beta.Agents.Sessions.Events.New(t.Context(), first, openai.BetaAgentSessionEventNewParams{
-				Events: []openai.AgentSessionInputParamUnion{message(script("ok", round(5)))},
-			})
-			require.NoError(t, err)
-			<-away
-			begin()
-			require.Eventually(t, func() bool { return s.sim.Stats().ResultsAccepted == 10 }, patience, 20*time.Millisecond)
-			s.idle(first)
-			s.settled(first)
-			require.EqualValues(t, 10, runs.Load())
-			require.Zero(t, s.sim.Stats().Conflicts)
-			s.clean()
-		})
-	}
-}
-
-// message is a message of the user to a session.
-func message(text string) openai.AgentSessionInputParamUnion {
-	return param.Override[openai.AgentSessionInputParamUnion](json.RawMessage(
-		`{"type":"agent.session.input.message","input":[{"role":"user","content":[{"type":"input_text","text":` + quote(text) + `}]}]}`))
-}
-
-// TestReplicasShareAndTakeOver: two replicas share the sessions; when one leaves, the
-// other goes on with all of them.
-func TestReplicasShareAndTakeOver(t *testing.T) {
-	t.Parallel()
-	var runs atomic.Int64
-	o := options{dispatcher: dispatcher.Config{LeaseTTL: time.Second, Partitions: 4}, handlers: echo(t, &runs)}
-	s := start(t, o)
-	second := s.dispatcher(o, "two")
-	require.Eventually(t, func() bool { return second.Owned() > 0 && s.disp.Owned()+second.Owned() == 4 }, patience, 10*time.Millisecond)
-	var ids []string
-	for range 8 {
-		ids = append(ids, s.session(script("ok", round(4)), "f"))
-	}
-	for _, id := range ids {
-		s.idle(id)
-	}
-	s.settled(ids...)
-	require.EqualValues(t, 8*4, runs.Load())
-	require.Zero(t, s.sim.Stats().Conflicts)
-	// The first leaves in the middle of a turn of the others.
-	for _, id := range ids {
-		require.NoError(t, s.api.Beta.Agents.Sessions.Events.New(t.Context(), id, openai.BetaAgentSessionEventNewParams{
-			Events: []openai.AgentSessionInputParamUnion{message(script("ok", round(16)))},
-		}))
-	}
-	s.stopOne()
-	require.Eventually(t, func() bool { return second.Owned() == 4 }, patience, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return s.sim.Stats().ResultsAccepted == 8*20 }, patience, 10*time.Millisecond)
-	for _, id := range ids {
-		s.idle(id)
-	}
-	s.settled(ids...)
-	require.EqualValues(t, 8*20, runs.Load())
-	require.Zero(t, s.sim.Stats().Conflicts)
-	s.clean()
 }
