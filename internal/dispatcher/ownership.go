@@ -115,10 +115,13 @@ func (d *Dispatcher) ownedBut(keep map[int]bool) []int {
 // stopExpired stops partitions whose lease has run out or that were fenced off.
 func (d *Dispatcher) stopExpired(now time.Time) {
 	d.mu.Lock()
-	var expired []int
+	var expired, fenced []int
 	for n, p := range d.partitions {
 		if p.fenced.Load() || now.UnixNano() >= p.until.Load() {
 			expired = append(expired, n)
+		}
+		if p.fenced.Load() {
+			fenced = append(fenced, n)
 		}
 	}
 	d.mu.Unlock()
@@ -131,6 +134,22 @@ func (d *Dispatcher) stopExpired(now time.Time) {
 	}
 	d.stop(expired, false)
 	d.report()
+	d.renounce(fenced)
+}
+
+// renounce gives up the leases of partitions whose fence was refused. When another replica
+// owns them, it has no effect. But a store that fails over can forget a lease, and with it
+// the fence that calls were stamped with, and give this replica its last lease back: only
+// a new one has a fence above all others.
+func (d *Dispatcher) renounce(fenced []int) {
+	if len(fenced) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.LeaseTTL/3)
+	defer cancel()
+	if err := d.store.Release(ctx, d.cfg.Name, fenced); err != nil {
+		d.log.Warn("cannot renounce partitions", "error", err)
+	}
 }
 
 // handOver lets go of partitions that another replica should have. It runs beside

@@ -1,10 +1,18 @@
 package dispatcher
 
 import (
+	"context"
+	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/callfan/callfan/pkg/call"
+	"github.com/callfan/callfan/pkg/results"
 )
 
 func TestShareIsAPartitionOfThePartitions(t *testing.T) {
@@ -45,4 +53,53 @@ func TestShareIsEvenAndMovesLittle(t *testing.T) {
 			}
 		}
 	}
+}
+
+// failedOver is a store that lost a lease: its calls remember a higher fence than the lease that it still knows.
+type failedOver struct {
+	*memory
+	fence    atomic.Uint64
+	released atomic.Int64
+}
+
+const stamped = 5
+
+func (s *failedOver) Acquire(_ context.Context, _ string, partitions []int, ttl time.Duration) ([]results.Lease, error) {
+	s.fence.CompareAndSwap(0, 1)
+	return []results.Lease{{Partition: partitions[0], Fence: s.fence.Load(), Left: ttl}}, nil
+}
+
+func (s *failedOver) Release(context.Context, string, []int) error {
+	s.released.Add(1)
+	s.fence.Store(stamped + 1) // as the next lease has it
+	return nil
+}
+
+func (s *failedOver) Claim(ctx context.Context, fence uint64, claims []results.Claim) ([]results.Record, error) {
+	if fence < stamped {
+		return nil, results.ErrFenced
+	}
+	return s.memory.Claim(ctx, fence, claims)
+}
+
+func TestALeaseWhoseFenceIsTooLowIsRenounced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &failedOver{memory: newMemory("s")}
+		d, err := New(Config{
+			Name: "one", Secret: []byte("0123456789abcdef"), Partitions: 1, Logger: slog.New(slog.DiscardHandler),
+		}, Parts{
+			API: &fakeAPI{calls: listedCalls(1)}, Queue: newFakeQueue(succeed), Store: store,
+			Functions: knows{"f": call.Function{Name: "f"}},
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = d.Run(ctx) }()
+		wait(30 * time.Second)
+		require.Equal(t, call.Settled, store.state(listedCalls(1)[0].Key))
+		require.EqualValues(t, 1, store.released.Load())
+		cancel()
+		<-done
+	})
 }

@@ -240,7 +240,14 @@ func (s *session) gone(now time.Time) {
 			s.wantGet(now.Add(time.Second)) // the answer under way comes first
 			continue
 		}
-		s.cancel(t, "the session is gone", now)
+		switch {
+		case t.state.Final(): // it was listed again after its end
+			delete(s.calls, t.Key)
+		case t.state == call.Submitted: // the API took the result, and lists nothing any more
+			s.finish(t, call.Settled, "the session is gone", now)
+		default:
+			s.cancel(t, "the session is gone", now)
+		}
 	}
 	for key, dv := range s.orphans {
 		delete(s.orphans, key)

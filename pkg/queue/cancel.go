@@ -17,10 +17,7 @@ func (c *Conn) Cancel(_ context.Context, key call.Key, function, reason string) 
 	if err != nil {
 		return err
 	}
-	body := appendKey([]byte{'{'}, key)
-	body = append(body, `,"reason":`...)
-	body = append(appendString(body, reason), '}')
-	if err := c.nc.Publish(c.names.cancel(token), body); err != nil {
+	if err := c.nc.Publish(c.names.cancel(token), cancelNotice(key, reason)); err != nil {
 		return fmt.Errorf("cancel %s: %w", key, err)
 	}
 	return nil
@@ -53,6 +50,12 @@ func (c *Conn) OnCancel(functions []string, f func(key call.Key, reason string))
 		subs = append(subs, sub)
 	}
 	return stop, nil
+}
+
+func cancelNotice(key call.Key, reason string) []byte {
+	body := appendKey([]byte{'{'}, key)
+	body = append(body, `,"reason":`...)
+	return append(appendString(body, reason), '}')
 }
 
 func parseCancel(body []byte) (key call.Key, reason string, ok bool) {

@@ -20,9 +20,7 @@ func (c *Conn) Lookup(ctx context.Context, d call.Dispatch) (call.Standing, erro
 	if err != nil {
 		return "", err
 	}
-	body := appendKey([]byte{'{'}, d.Key)
-	body = append(body, `,"nonce":`...)
-	body = append(appendString(body, d.Nonce), '}')
+	body := lookupRequest(d)
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	waits := newBackOff(time.Second)
@@ -43,6 +41,12 @@ func (c *Conn) Lookup(ctx context.Context, d call.Dispatch) (call.Standing, erro
 			return "", fmt.Errorf("%w about %s: %w", ErrNoDispatcher, d.Key, err)
 		}
 	}
+}
+
+func lookupRequest(d call.Dispatch) []byte {
+	body := appendKey([]byte{'{'}, d.Key)
+	body = append(body, `,"nonce":`...)
+	return append(appendString(body, d.Nonce), '}')
 }
 
 func parseStanding(reply []byte) (call.Standing, error) {

@@ -34,17 +34,12 @@ func (c *Conn) Register(ctx context.Context, r Registration) (Binding, error) {
 	if r.Host == "" {
 		r.Host, _ = os.Hostname()
 	}
-	executor := executorInfo{ID: r.ID, Language: r.Language, Version: r.Version, Host: r.Host}
 	waiting := false
 	var binding Binding
 	for _, f := range r.Functions {
-		definition, err := json.Marshal(f)
+		body, err := r.request(f, names)
 		if err != nil {
-			return Binding{}, fmt.Errorf("%w %q: %w", ErrInvalidFunction, f.Name, err)
-		}
-		body, err := json.Marshal(registerRequest{Protocol: 1, Pool: r.Pool, Function: definition, Functions: names, Executor: executor})
-		if err != nil {
-			return Binding{}, fmt.Errorf("%w %q: %w", ErrInvalidFunction, f.Name, err)
+			return Binding{}, err
 		}
 		if binding, err = c.registerOne(ctx, f, body, &waiting); err != nil {
 			return Binding{}, err
@@ -54,6 +49,22 @@ func (c *Conn) Register(ctx context.Context, r Registration) (Binding, error) {
 		c.log.Info("registered", "pool", r.Pool, "functions", len(r.Functions))
 	}
 	return binding, nil
+}
+
+// request is the payload that declares f, one of the executor's functions of those names.
+func (r Registration) request(f call.Function, names []string) ([]byte, error) {
+	definition, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrInvalidFunction, f.Name, err)
+	}
+	body, err := json.Marshal(registerRequest{
+		Protocol: 1, Pool: r.Pool, Function: definition, Functions: names,
+		Executor: executorInfo{ID: r.ID, Language: r.Language, Version: r.Version, Host: r.Host},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrInvalidFunction, f.Name, err)
+	}
+	return body, nil
 }
 
 func poolRule(pool string) string {

@@ -99,8 +99,12 @@ func transient(err error) bool {
 			return true
 		}
 	}
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code == 503 && !storageFull(api)
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		return api.Code == 503 && !storageFull(api)
+	}
+	// The client's key-value watchers report with the older type.
+	api, ok := errors.AsType[*nats.APIError](err)
+	return ok && api.Code == 503
 }
 
 // errRaced: another replica changed the same thing; look again.
