@@ -61,12 +61,12 @@ type variant struct {
 	first    time.Time
 }
 
-func serveAPI() (*api, error) {
+func serveAPI(host string) (*api, error) {
 	sim, err := simulator.New(simulator.Config{})
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", at(host, "0"))
 	if err != nil {
 		sim.Close()
 		return nil, err

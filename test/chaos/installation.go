@@ -27,12 +27,14 @@ const (
 	masterName  = "chaos"
 	ackWait     = 5 * time.Second
 	leaseTTL    = 4 * time.Second
+	adminToken  = "of-the-chaos-operator" //nolint:gosec // of a test
 )
 
 // installation is all processes of the run.
 type installation struct {
 	dir      string
 	programs programs
+	net      network
 	nats     []*process
 	natsURL  string
 	// redis are the two data nodes, which change roles, and redisAddrs their addresses.
@@ -74,12 +76,19 @@ func (i *installation) startNATS(ctx context.Context) error {
 	clients, routes := ports(natsServers), ports(natsServers)
 	var urls, peers []string
 	for n := range natsServers {
+		p := &process{name: fmt.Sprintf("nats-%d", n+1), path: i.programs.nats, dir: i.dir}
+		host, err := i.net.place(p)
+		if err != nil {
+			return err
+		}
+		i.nats = append(i.nats, p)
+		clients[n], routes[n] = at(host, clients[n]), at(host, routes[n])
 		urls = append(urls, "nats://"+clients[n])
 		peers = append(peers, fmt.Sprintf("%q", "nats://"+routes[n]))
 	}
 	i.natsURL = strings.Join(urls, ",")
-	for n := range natsServers {
-		name := fmt.Sprintf("nats-%d", n+1)
+	for n, p := range i.nats {
+		name := p.name
 		path := filepath.Join(i.dir, name+".conf")
 		text := fmt.Sprintf("server_name: %s\nlisten: %q\nmax_payload: 8MB\njetstream { store_dir: %q }\n"+
 			"cluster { name: chaos, listen: %q, routes: [%s] }\n",
@@ -87,7 +96,7 @@ func (i *installation) startNATS(ctx context.Context) error {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return err
 		}
-		i.nats = append(i.nats, &process{name: name, path: i.programs.nats, args: []string{"--config", path}, dir: i.dir})
+		p.args = []string{"--config", path}
 	}
 	if err := startAll(i.nats); err != nil {
 		return err
@@ -110,18 +119,21 @@ func (i *installation) startNATS(ctx context.Context) error {
 }
 
 func (i *installation) startRedis(ctx context.Context) error {
-	i.redisAddrs = ports(2)
-	i.sentinelAddr = ports(1)[0]
+	host := i.net.base()
+	for _, port := range ports(2) {
+		i.redisAddrs = append(i.redisAddrs, at(host, port))
+	}
+	i.sentinelAddr = at(host, ports(1)[0])
 	for n, addr := range i.redisAddrs {
 		name := fmt.Sprintf("redis-%d", n+1)
 		dir := filepath.Join(i.dir, name)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsave \"\"\nappendonly yes\nmaxmemory-policy noeviction\n"+
-			"repl-diskless-sync-delay 0\nrepl-timeout 10\n", port(addr), dir)
+		text := fmt.Sprintf("port %s\nbind %s\nprotected-mode no\ndir %s\nsave \"\"\nappendonly yes\nmaxmemory-policy noeviction\n"+
+			"repl-diskless-sync-delay 0\nrepl-timeout 10\n", port(addr), host, dir)
 		if n > 0 {
-			text += "replicaof 127.0.0.1 " + port(i.redisAddrs[0]) + "\n"
+			text += "replicaof " + host + " " + port(i.redisAddrs[0]) + "\n"
 		}
 		p, err := i.redisProcess(name, text)
 		if err != nil {
@@ -129,9 +141,9 @@ func (i *installation) startRedis(ctx context.Context) error {
 		}
 		i.redis = append(i.redis, p)
 	}
-	sentinel, err := i.redisProcess("sentinel", fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\n"+
-		"sentinel monitor %s 127.0.0.1 %s 1\nsentinel down-after-milliseconds %s 1500\nsentinel failover-timeout %s 4000\n",
-		port(i.sentinelAddr), i.dir, masterName, port(i.redisAddrs[0]), masterName, masterName), "--sentinel")
+	sentinel, err := i.redisProcess("sentinel", fmt.Sprintf("port %s\nbind %s\nprotected-mode no\ndir %s\n"+
+		"sentinel monitor %s %s %s 1\nsentinel down-after-milliseconds %s 1500\nsentinel failover-timeout %s 4000\n",
+		port(i.sentinelAddr), host, i.dir, masterName, host, port(i.redisAddrs[0]), masterName, masterName), "--sentinel")
 	if err != nil {
 		return err
 	}
@@ -152,29 +164,41 @@ func (i *installation) redisProcess(name, config string, args ...string) (*proce
 
 // startCallfan starts dispatchers and executors.
 func (i *installation) startCallfan(apiURL string) error {
-	addrs := ports(dispatchers)
+	listen := ports(dispatchers)
 	for n := range dispatchers {
-		i.admins = append(i.admins, "http://"+addrs[n])
 		name := fmt.Sprintf("dispatcher-%d", n+1)
+		p := &process{
+			name: name, path: i.programs.dispatcher, dir: i.dir,
+			env: []string{"OPENAI_API_KEY=chaos", "CALLFAN_ADMIN_TOKEN=" + adminToken},
+		}
+		host, err := i.net.place(p)
+		if err != nil {
+			return err
+		}
+		admin := at(host, listen[n])
+		i.admins = append(i.admins, "http://"+admin)
 		args := []string{
 			"--nats", i.natsURL, "--replicas", "3", "--partitions", strconv.Itoa(partitions), "--ack-wait", ackWait.String(),
 			"--redis", "redis://" + i.sentinelAddr + "/0?master_name=" + masterName, "--redis-mode", "sentinel",
 			"--openai-base-url", apiURL, "--openai-project", name, "--select", "metadata.chaos=yes", "--poll-interval", "2s",
-			"--lease-ttl", leaseTTL.String(), "--listen", addrs[n], "--log-format", "json", "--log-level", "debug",
+			"--lease-ttl", leaseTTL.String(), "--listen", admin, "--log-format", "json", "--log-level", "debug",
 		}
 		if n == 0 { // the others draw a new name at each start
 			args = append(args, "--name", name)
 		}
-		i.dispatchers = append(i.dispatchers, &process{
-			name: name, path: i.programs.dispatcher, args: args, env: []string{"OPENAI_API_KEY=chaos"}, dir: i.dir,
-		})
+		p.args = args
+		i.dispatchers = append(i.dispatchers, p)
 	}
 	for n := range executors {
 		name := fmt.Sprintf("executor-%d", n+1)
-		i.executors = append(i.executors, &process{
+		p := &process{
 			name: name, path: i.programs.executor, dir: i.dir,
 			env: []string{"NATS_URL=" + i.natsURL, "CHAOS_NAME=" + name, "CHAOS_EFFECTS=" + i.effectsDir()},
-		})
+		}
+		if _, err := i.net.place(p); err != nil {
+			return err
+		}
+		i.executors = append(i.executors, p)
 	}
 	return startAll(append(i.dispatchers[:dispatchers:dispatchers], i.executors...))
 }
@@ -221,6 +245,11 @@ func startAll(all []*process) error {
 func (i *installation) heal() error {
 	for _, p := range i.all() {
 		resume(p)
+		if p.host != "" {
+			if err := cut(p.host, false); err != nil {
+				return err
+			}
+		}
 	}
 	return startAll(i.all())
 }
@@ -340,7 +369,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ports are free loopback addresses below the range from which the system hands ports out, so that a server that is
+// ports are free ports of loopback below the range from which the system hands ports out, so that a server that is
 // down for a while finds its port free.
 func ports(n int) []string {
 	var found []string
@@ -351,7 +380,7 @@ func ports(n int) []string {
 			continue
 		}
 		_ = listener.Close()
-		found = append(found, addr)
+		found = append(found, port(addr))
 	}
 	return found
 }

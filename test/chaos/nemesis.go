@@ -81,6 +81,8 @@ func (n *nemesis) program(ctx context.Context, rng *rand.Rand, kind string, p *p
 	switch choice := rng.IntN(10); {
 	case choice < 4:
 		n.kill(ctx, rng, kind+"_kill", p)
+	case choice < 6 && p.host != "":
+		n.cutOff(ctx, rng, kind+"_cut_off", p)
 	case choice < 8:
 		n.freeze(ctx, rng, kind+"_freeze", p)
 	default:
@@ -115,6 +117,19 @@ func (n *nemesis) freeze(ctx context.Context, rng *rand.Rand, kind string, p *pr
 	resume(p)
 }
 
+// cutOff takes a process off the network for 1 to 20 s. It works on with what it has.
+func (n *nemesis) cutOff(ctx context.Context, rng *rand.Rand, kind string, p *process) {
+	off := spread(rng, time.Second, 20*time.Second)
+	n.did(kind, p.name, "down", off)
+	if err := cut(p.host, true); err != nil {
+		n.log.Error("cannot cut off", "whom", p.name, "error", err)
+	}
+	sleep(ctx, off)
+	if err := cut(p.host, false); err != nil {
+		n.log.Error("cannot put back", "whom", p.name, "error", err)
+	}
+}
+
 func resume(p *process) { p.signal(syscall.SIGCONT) }
 
 func (n *nemesis) restart(p *process) {
@@ -130,9 +145,12 @@ func (n *nemesis) natsFault(ctx context.Context, rng *rand.Rand) {
 	if leader := n.inst.natsLeader(ctx, stream); choice > 0 && leader != nil {
 		p, kind = leader, "nats_leader"
 	}
-	if rng.IntN(2) == 0 {
+	switch way := rng.IntN(4); {
+	case way < 2:
 		n.kill(ctx, rng, kind+"_kill", p)
-	} else {
+	case way == 2 && p.host != "":
+		n.cutOff(ctx, rng, kind+"_cut_off", p)
+	default:
 		n.freeze(ctx, rng, kind+"_freeze", p)
 	}
 	n.whole(ctx, "nats", n.inst.natsWhole)

@@ -159,6 +159,7 @@ func (o *operator) askOne(ctx context.Context, method, url string, body []byte) 
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+adminToken)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err

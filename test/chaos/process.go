@@ -23,6 +23,8 @@ type process struct {
 	args []string
 	env  []string
 	dir  string
+	// host is the network namespace that it runs in, if it has one.
+	host string
 
 	starting sync.Mutex
 
@@ -78,7 +80,11 @@ func (p *process) run() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(p.path, p.args...) //nolint:gosec // the harness's own programs
+	command := append([]string{p.path}, p.args...)
+	if p.host != "" {
+		command = append([]string{"ip", "netns", "exec", p.host}, command...)
+	}
+	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // the harness's own programs
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, append(environ(), p.env...), log, log
 	cmd.SysProcAttr = dieWithParent()
 	started, exited := make(chan error, 1), make(chan struct{})

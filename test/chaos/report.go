@@ -107,7 +107,7 @@ const (
 	// mostResubmitted is the share of the calls whose result may have been accepted more than once.
 	mostResubmitted = 0.25
 	// mostShared is the share of windows in which several replicas may have served a session.
-	mostShared = 0.3
+	mostShared = 0.1
 )
 
 // Write writes the table, the findings, and the JSON line last.

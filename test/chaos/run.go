@@ -48,11 +48,14 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	inst := &installation{dir: cfg.Dir, programs: programs}
+	if inst.net.hosts, err = isolated(); err != nil {
+		return nil, err
+	}
 	defer inst.stop()
 	if err := inst.startServers(ctx); err != nil {
 		return nil, err
 	}
-	api, err := serveAPI()
+	api, err := serveAPI(inst.net.base())
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,9 @@ func Functions() []Function {
 		{"read", None, 40},
 		{"search", None, 15},
 		{"flaky", None, 10}, // its first attempts end in a technical failure
-		{"charge", Fail, 12},
-		{"credit", Keyed, 11},
-		{"transfer", Verified, 12},
+		{"charge", Fail, 10},
+		{"credit", Keyed, 9},
+		{"transfer", Verified, 10},
+		{"refund", Parked, 6},
 	}
 }

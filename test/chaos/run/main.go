@@ -31,9 +31,19 @@ func main() {
 	flag.StringVar(&cfg.Bug, "bug", "", "plant a fault: ack-before-save, no-fence or no-claim")
 	flag.StringVar(&cfg.Dir, "dir", "", "keep logs and records here")
 	faults := flag.String("faults", "", "only these, with commas: executor, dispatcher, nats, redis, api")
+	partitions := flag.Bool("partitions", true, "cut processes off the network, by namespaces, where the machine allows it")
 	flag.Parse()
 	if *faults != "" {
 		cfg.Faults = strings.Split(*faults, ",")
+	}
+	if *partitions {
+		code, ran, err := chaos.Isolate(ctx)
+		if ran {
+			os.Exit(code)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "no process will be cut off the network:", err)
+		}
 	}
 	report, err := chaos.Run(ctx, cfg)
 	if err != nil {
