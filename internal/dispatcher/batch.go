@@ -48,7 +48,7 @@ func (t *tracked) answer() call.Answer {
 
 // sendable says whether the call has something to send now.
 func (t *tracked) sendable() bool {
-	return t.result != nil && !t.inBatch && !t.busy &&
+	return t.result != nil && !t.inBatch && !t.busy && !t.doubted &&
 		(t.state == call.Succeeded || t.state == call.Failed || t.state == call.Submitted && t.resendNow)
 }
 

@@ -161,8 +161,9 @@ func (s *session) savedAll(list []saved) {
 				s.late(sv.delivered, rec)
 				continue
 			}
-			// Recorded by an earlier owner, and not known here: the next GET decides.
-			t = &tracked{Call: call.Call{Key: rec.Key, Function: rec.Function}}
+			// Recorded by an earlier owner, and not known here: the next GET decides. A store
+			// that failed over may have lost that it was answered.
+			t = &tracked{Call: call.Call{Key: rec.Key, Function: rec.Function}, doubted: true}
 			s.calls[rec.Key] = t
 			s.adopt(t, rec, time.Now())
 			s.wantGet(time.Now())

@@ -159,6 +159,10 @@ func (s *session) dropUnlisted(number int, listed map[call.Key]bool) {
 
 func (s *session) stillListed(t *tracked, c call.Call, number int, now time.Time) {
 	t.missing = time.Time{}
+	if t.doubted {
+		t.doubted = false
+		s.wantSubmit(now)
+	}
 	if !t.listed && t.state.Open() {
 		t.Arguments, t.listed = c.Arguments, true
 		s.wantPublish(now)

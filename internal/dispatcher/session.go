@@ -90,6 +90,8 @@ type tracked struct {
 
 	// listed: a GET showed the call, so its arguments are known.
 	listed bool
+	// doubted: a GET has to show the call before its result is sent.
+	doubted bool
 	// missing is when a GET first failed to show it.
 	missing time.Time
 	// busy: the store is being asked about it.

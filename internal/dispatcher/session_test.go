@@ -525,3 +525,36 @@ func TestOutcomeStaysUntilTheResultIsApplied(t *testing.T) {
 		})
 	})
 }
+
+func TestResultOfACallThatNobodyHasSeenListedIsNotSent(t *testing.T) {
+	t.Parallel()
+	for _, listed := range []bool{false, true} {
+		t.Run(fmt.Sprint("listed ", listed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &bench{api: &fakeAPI{}, queue: newFakeQueue(nil), store: newMemory("s")}
+				c := listedCalls(1)[0]
+				b.run(t, Config{}, func() {
+					wait(time.Second)
+					_, err := b.store.Claim(context.Background(), 1, []results.Claim{{Key: c.Key, Function: "f", State: call.Seen}})
+					require.NoError(t, err)
+					if listed {
+						b.api.mu.Lock()
+						b.api.calls = listedCalls(1)
+						b.api.mu.Unlock()
+					}
+					nonce := call.NewNonces([]byte("0123456789abcdef")).For(c.Key, call.Token(c.Function), 1)
+					b.queue.deliver(call.Dispatch{Call: c, Handover: 1}, call.Outcome{Key: c.Key, Nonce: nonce, Kind: call.Success, Output: []byte(`"x"`)})
+					wait(5 * time.Second)
+					_, batches := b.api.seen()
+					if listed {
+						require.Len(t, batches, 1)
+						require.Equal(t, call.Settled, b.store.state(c.Key))
+						return
+					}
+					require.Empty(t, batches, "it was answered before, and the store lost that")
+					require.Equal(t, call.Cancelled, b.store.state(c.Key))
+				})
+			})
+		})
+	}
+}
