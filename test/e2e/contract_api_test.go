@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -162,6 +164,35 @@ func TestContract_OneRefusedResultDoesNotHoldUpTheOthers(t *testing.T) {
 			require.GreaterOrEqual(t, accepted, 19)
 			require.Equal(t, 20, accepted+replaced)
 			require.EqualValues(t, 20, runs.Load())
+			s.clean()
+		})
+	}
+}
+
+// TestContract_KeyIsRefused: while the API refuses the key, results are kept and hardly sent; when it takes the key
+// again, work goes on.
+func TestContract_KeyIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			var runs, asked atomic.Int64
+			var api front
+			s := start(t, options{handlers: echo(t, &runs), front: api.wrap})
+			api.begin(refusing(status, func() { asked.Add(1) }))
+			id := s.session(script("ok", round(3)), "f")
+			require.Eventually(t, func() bool { return s.count.of(dispatcher.EventAuthRefused) > 0 }, patience, 5*time.Millisecond)
+			require.Eventually(t, func() bool {
+				list := s.disp.Sessions()
+				return len(list) == 1 && strings.Contains(list[0].Trouble, "results cannot be submitted") && list[0].Saved == 3
+			}, patience, 10*time.Millisecond, "the operator sees the trouble, and results are kept")
+			require.Never(t, func() bool { return asked.Load() > 3 }, 3*time.Second, 50*time.Millisecond, "the API is left alone")
+			api.end()
+			s.idle(id)
+			s.settled(id)
+			require.EqualValues(t, 3, runs.Load())
+			require.EqualValues(t, 3, s.sim.Stats().ResultsAccepted)
+			require.Empty(t, s.disp.Sessions()[0].Trouble)
 			s.clean()
 		})
 	}

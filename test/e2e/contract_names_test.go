@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,5 +34,18 @@ func TestContract_FunctionNamesAreFreeText(t *testing.T) {
 		require.Equal(t, string(text("from "+name)), canonical(t, got[fmt.Sprint("call_", i)].Output), "%q", name)
 	}
 	s.settled(id)
+	s.clean()
+}
+
+func TestContract_ImpossibleName(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	s := start(t, options{handlers: echo(t, &runs)})
+	id := s.session(script("ok", []scripted{{Name: "", CallID: "a"}, {Name: "f", CallID: "b"}}), "", "f")
+	s.idle(id)
+	s.settled(id)
+	require.Equal(t, "the function has no name", said(t, s.answers(id)["a"]))
+	require.True(t, s.answers(id)["b"].Success)
+	require.EqualValues(t, 1, runs.Load())
 	s.clean()
 }

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,4 +75,50 @@ func TestContract_RedisLosesItsData(t *testing.T) {
 	require.EqualValues(t, 9, s.sim.Stats().ResultsAccepted)
 	require.Zero(t, s.sim.Stats().Conflicts)
 	s.clean()
+}
+
+// TestContract_NATSRestartsBeforeTheDelivery: a call that was published waits in its stream over a restart.
+func TestContract_NATSRestartsBeforeTheDelivery(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	o := options{noServe: true, handlers: echo(t, &runs)}
+	s := start(t, o)
+	s.executor(o)() // the function is registered, and nobody is there any more
+	id := s.session(script("ok", round(3)), "f")
+	require.Eventually(t, func() bool { return s.left("FN_CALLS") == 3 }, patience, 10*time.Millisecond)
+	s.nats.Kill()
+	s.nats.Start()
+	s.executor(o)
+	s.idle(id)
+	s.settled(id)
+	require.EqualValues(t, 3, runs.Load())
+	require.Zero(t, s.sim.Stats().Conflicts)
+	s.clean()
+}
+
+// TestContract_ReadinessFollowsTheServers: operators see which server is missing, and one line in the log says so.
+func TestContract_ReadinessFollowsTheServers(t *testing.T) {
+	t.Parallel()
+	i := install(t)
+	d := i.dispatch("fn")
+	d.awaitReady(t)
+	awaitNot := func(check string) {
+		require.Eventually(t, func() bool {
+			status, body := d.readiness(t)
+			return status == http.StatusServiceUnavailable && !strings.Contains(body, `"`+check+`":"ok"`)
+		}, patience, 20*time.Millisecond, "%s is away, and the dispatcher is ready", check)
+	}
+	i.nats.Kill()
+	awaitNot("nats")
+	require.Never(t, func() bool {
+		return strings.Count(d.Stderr.String(), "connection to NATS lost") > 1
+	}, 2*time.Second, 50*time.Millisecond)
+	d.Await(d.Stderr, "connection to NATS lost")
+	i.nats.Start()
+	d.awaitReady(t)
+	i.redis.Kill()
+	awaitNot("store")
+	i.redis.Start()
+	d.awaitReady(t)
+	require.Equal(t, 0, d.Stop())
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/callfan/callfan/internal/simulator"
 	"github.com/callfan/callfan/internal/sources"
 	"github.com/callfan/callfan/internal/testservers"
+	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 	"github.com/callfan/callfan/pkg/queue"
 	"github.com/callfan/callfan/pkg/results"
@@ -305,4 +306,23 @@ func (s *stack) clean() {
 		}, patience, 20*time.Millisecond, "messages are left in %s", name)
 	}
 	require.Zero(s.t, s.sim.Stats().Pending)
+}
+
+// awaitState waits until the session's only call is in a state.
+func (s *stack) awaitState(id string, state call.State) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		recs, err := s.store.Session(s.t.Context(), id)
+		return err == nil && len(recs) == 1 && recs[0].State == state
+	}, patience, 5*time.Millisecond, "the call did not become %s", state)
+}
+
+// left is how many messages a stream holds.
+func (s *stack) left(stream string) uint64 {
+	s.t.Helper()
+	conn := s.connect(s.t.Context(), options{dispatcher: dispatcher.Config{Partitions: 4}}, "check")
+	defer conn.Close()
+	info, err := conn.JetStream().Stream(s.t.Context(), stream)
+	require.NoError(s.t, err)
+	return info.CachedInfo().State.Msgs
 }
