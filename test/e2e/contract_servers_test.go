@@ -66,9 +66,6 @@ func TestContract_RedisLosesItsData(t *testing.T) {
 	defer client.Close()
 	require.NoError(t, client.FlushAll(t.Context()).Err())
 	close(release)
-	// Who is watched is lost as well: what callfan rebuilds is what the API and the
-	// streams still say. The session's goroutine lives on in this replica.
-	require.NoError(t, s.disp.Attach(t.Context(), id))
 	s.idle(id)
 	s.settled(id)
 	require.EqualValues(t, 9, runs.Load(), "no call ran twice")
