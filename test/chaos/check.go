@@ -161,6 +161,7 @@ func reasonOf(text string) string {
 	for _, r := range []struct{ part, reason string }{
 		{"technical reason", "gave_up"},
 		{"outcome of this call is unknown", "unknown_outcome"}, // also of calls that crashed too often
+		{"is unknown: ", "unknown_outcome"},
 		{"function crashed", "crashed"},
 		{"no executor is available", "no_executor"},
 		{"must not", barred},
