@@ -29,8 +29,8 @@
 // EffectsSideEffects, the default, the verify handler is asked, see WithVerify: a
 // call that is Done succeeds with the output it gives, one that is NotDone is run
 // now, and when it CannotTell the dispatcher decides. Without a verify handler the
-// call is answered with a failure that says that the outcome is unknown. A handler
-// with effects should pass Call.IdempotencyKey, the same for every attempt and for
+// call is answered with a failure that says that the outcome is unknown, or waits for an
+// operator where call.UncertainPark says so. A handler with effects should pass Call.IdempotencyKey, the same for every attempt and for
 // the verify handler, to its own downstreams.
 //
 // # Stopping

@@ -28,7 +28,7 @@ type Finish struct {
 	// the kinds of outcome, "verified" for a success that the verify handler vouches
 	// for, and, when nothing was reported, "cancelled", "answered", "repeated",
 	// "invalid", "unserved", "unreported" or "left": to its lease, for another
-	// executor to verify.
+	// executor to look it up and verify it.
 	Reason string
 	// Ran says that the handler was entered.
 	Ran bool
