@@ -39,6 +39,9 @@ type Question struct {
 	Token string
 	// Nonce is that of the attempt that was delivered again. It need not be genuine.
 	Nonce string
+	// Handover is the number of the hand-over that was delivered again; 0 when the
+	// executor did not tell.
+	Handover int
 }
 
 // Standing is what a dispatcher answers to an executor that asks about a call

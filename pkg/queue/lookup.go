@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -46,7 +47,9 @@ func (c *Conn) Lookup(ctx context.Context, d call.Dispatch) (call.Standing, erro
 func lookupRequest(d call.Dispatch) []byte {
 	body := appendKey([]byte{'{'}, d.Key)
 	body = append(body, `,"nonce":`...)
-	return append(appendString(body, d.Nonce), '}')
+	body = appendString(body, d.Nonce)
+	body = append(body, `,"handover":`...)
+	return append(strconv.AppendInt(body, int64(d.Handover), 10), '}')
 }
 
 func parseStanding(reply []byte) (call.Standing, error) {

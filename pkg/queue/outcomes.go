@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 
@@ -17,24 +18,30 @@ const dispatcherGroup = "dispatchers"
 const concurrentAnswers = 64
 
 // ServeOutcomes answers executors that ask how a call stands, until ctx ends. It
-// returns once it listens. answer may be called by many goroutines at once; its
-// error tells the executor to ask again.
+// returns once it listens. answer may be called by many goroutines at once, and twice
+// for one question; its error tells the executor to ask again. Where it says pending or
+// unknown, an outcome of the attempt that waits in the results stream counts as an
+// answer too.
 func (c *Conn) ServeOutcomes(ctx context.Context, answer func(context.Context, call.Question) (call.Standing, error)) error {
 	return c.serve(ctx, c.names.outcome("*"), func(ctx context.Context, m *nats.Msg) []byte {
 		q := call.Question{Token: lastToken(m.Subject)}
 		err := members(m.Data, func(name, value []byte) (err error) {
-			if string(name) == "nonce" {
+			switch string(name) {
+			case "nonce":
 				q.Nonce, err = decodeString(value)
-				return err
+			case "handover":
+				q.Handover, err = strconv.Atoi(string(value))
+			default:
+				err = readKeyMember(&q.Key, name, value)
 			}
-			return readKeyMember(&q.Key, name, value)
+			return err
 		})
 		if err == nil && (q.Session == "" || q.Turn == "" || q.Call == "") {
 			err = errors.New("session_id, turn_id or call_id is missing")
 		}
 		var standing call.Standing
 		if err == nil {
-			standing, err = answer(ctx, q)
+			standing, err = c.standing(ctx, q, answer)
 		}
 		if err != nil {
 			return append(appendString([]byte(`{"error":`), err.Error()), '}')
