@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -132,6 +133,11 @@ func (c Config) validate() error {
 			identities++
 		}
 	}
+	if c.InProcess == nil {
+		if err := validAddresses(c.URL); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !validPrefix.MatchString(c.Prefix):
 		return fmt.Errorf("queue: prefix %q: use 1 to 32 of A-Z a-z 0-9 _ -", c.Prefix)
@@ -151,6 +157,23 @@ func (c Config) validate() error {
 		return fmt.Errorf("queue: durations must not be negative")
 	case c.CallsMaxBytes < 0 || c.ResultsMaxBytes < 0 || c.DeadMaxBytes < 0 || c.Backlog < 0 || c.MaxAckPending < 0:
 		return fmt.Errorf("queue: limits must not be negative")
+	}
+	return nil
+}
+
+// validAddresses refuses what the client would try to reach for ever as an address that
+// it is not.
+func validAddresses(list string) error {
+	for address := range strings.SplitSeq(list, ",") {
+		scheme, _, ok := strings.Cut(strings.TrimSpace(address), "://")
+		if !ok {
+			continue // a host, with or without a port
+		}
+		switch strings.ToLower(scheme) {
+		case "nats", "tls", "ws", "wss":
+		default:
+			return fmt.Errorf("queue: address %s: NATS is not reached by %s; use nats://, tls://, ws:// or wss://", redact(address), scheme)
+		}
 	}
 	return nil
 }

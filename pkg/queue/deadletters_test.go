@@ -119,6 +119,7 @@ func TestWhatCannotBeReplayedSaysWhy(t *testing.T) {
 		"the API refused this result":           {Reason: call.ReasonRefused},
 		"no dispatcher reads fn.result.f.p99":   {Reason: DeadOrphan, Subject: "fn.result.f.p99"},
 		"no dispatcher reads fn.call.f":         {Reason: "invalid_outcome", Subject: "fn.call.f"},
+		"a result is never replaced":            {Reason: DeadLateResult, Subject: "fn.result.f.p00", Body: []byte(`{}`)},
 		"nothing reads what it was":             {Reason: "made up"},
 		"only the beginning of its 1048576 byt": {Reason: "invalid_outcome", Subject: "fn.result.f.p00", Body: make([]byte, 1<<20)},
 	} {
@@ -133,5 +134,5 @@ func TestWhatCannotBeReplayedSaysWhy(t *testing.T) {
 	require.Zero(t, i.messages(t, "FN_RESULTS"))
 	_, err := i.dispatcher.js.PublishMsg(ctx, &nats.Msg{Subject: "fn.dead.f"})
 	require.NoError(t, err)
-	require.ErrorIs(t, i.dispatcher.ReplayDeadLetter(ctx, 8), ErrNoReplay, "a letter without headers")
+	require.ErrorIs(t, i.dispatcher.ReplayDeadLetter(ctx, 9), ErrNoReplay, "a letter without headers")
 }

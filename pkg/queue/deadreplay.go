@@ -11,7 +11,7 @@ import (
 	"github.com/callfan/callfan/pkg/call"
 )
 
-// The reasons of dead letters that this package buries itself.
+// The reasons of dead letters that this package buries itself or knows.
 const (
 	// DeadOrphan: a message on a result subject that no partition takes.
 	DeadOrphan = "orphan"
@@ -20,6 +20,9 @@ const (
 	DeadMaxDeliveries = "max_deliveries"
 	// DeadTerminated: a call that an executor ended as unusable.
 	DeadTerminated = "terminated"
+	// DeadLateResult: a result that came after its call had another one or had ended,
+	// kept as evidence. Dispatchers bury it.
+	DeadLateResult = "late_result"
 )
 
 // ErrNoReplay is wrapped by a *NoReplayError.
@@ -76,6 +79,9 @@ func (c *Conn) replayable(letter DeadLetter) error {
 	case letter.Reason == DeadMaxDeliveries, letter.Reason == DeadTerminated:
 		cause = "the call was answered with an error, or left to an operator, when it was given up, and running it again could double its effect"
 		remedy = "mend the executor and ask again in the session; then drop it"
+	case letter.Reason == DeadLateResult:
+		cause = "its call was answered before this result came, and a result is never replaced"
+		remedy = "compare it with what the session was told, ask again in the session if need be; then drop it"
 	case letter.Reason == call.ReasonRefused:
 		cause = "the API refused this result for good, and the session was sent an error in its place (ADR 0007)"
 		remedy = "mend the function's output and ask again in the session; then drop it"
