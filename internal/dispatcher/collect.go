@@ -268,6 +268,10 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 		s.later(50*time.Millisecond, func() { s.notAResult(dv, attempt) })
 		return
 	}
+	if t.state == call.Parked {
+		s.lateOutcome(dv) // an operator decides by now, or a result
+		return
+	}
 	if attempt > t.attempt {
 		// Its nonce is genuine, so the attempt was handed over: the store lost that record.
 		s.d.obs.Count(EventRebuilt)

@@ -156,6 +156,25 @@ func TestParkedCallOfACancelledTurn(t *testing.T) {
 	})
 }
 
+func TestAnotherRunsOutcomeDoesNotEndTheDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, key := parkedBench()
+		b.function.Policy.Attempts = 3
+		b.run(t, Config{}, func() {
+			wait(time.Minute)
+			require.Equal(t, call.Parked, b.store.state(key))
+			d := b.queue.dispatches()[0]
+			for _, kind := range []call.Kind{call.Retry, call.Released, call.Uncertain, call.Deferred} {
+				b.queue.deliver(d, withIDs(d, call.Outcome{Kind: kind, Reason: "another run of this attempt"}))
+			}
+			wait(time.Minute)
+			require.Equal(t, call.Parked, b.store.state(key))
+			require.Len(t, b.queue.dispatches(), 1)
+		})
+	})
+}
+
 // withIDs is the outcome of a dispatch.
 func withIDs(d call.Dispatch, o call.Outcome) call.Outcome {
 	o.Key, o.Nonce = d.Key, d.Nonce

@@ -315,6 +315,10 @@ func (s *session) claimed(claims []results.Claim, recs []results.Record, err err
 	for i, r := range recs {
 		t := s.calls[claims[i].Key]
 		t.busy = false
+		if t.state != call.Absent { // an outcome was faster than this answer, and is newer
+			s.wantSubmit(now)
+			continue
+		}
 		s.enter(t, r.State, "", now)
 		s.adopt(t, r, now)
 		if t.state.Final() {
