@@ -69,6 +69,12 @@ func (a *service) delete(session string) {
 	a.sessions[session].deleted = true
 }
 
+func (a *service) exists(session string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.sessions[session].deleted
+}
+
 // fail makes the next submission meet a fault.
 func (a *service) fail(f fault) {
 	a.mu.Lock()

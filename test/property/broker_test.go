@@ -160,6 +160,7 @@ func (b *broker) Withdraw(_ context.Context, d call.Dispatch) (bool, error) {
 func (b *broker) Report(_ context.Context, d call.Dispatch, o call.Outcome) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	o.Key, o.Nonce = d.Key, d.Nonce
 	id := o.MessageID(d.Handover)
 	if at, ok := b.reports[id]; ok && time.Since(at) < outcomeWindow {
 		return nil

@@ -23,7 +23,12 @@ const (
 type checks struct {
 	w *world
 
+	// flushing is held while the store loses its data, and shared by who asks the store
+	// and notes its answer.
+	flushing sync.RWMutex
+
 	mu         sync.Mutex
+	flushes    int
 	violations []string
 	lives      map[call.Key]*life
 }
@@ -40,13 +45,15 @@ type life struct {
 	over bool
 	// retried is the last attempt that was recorded as failed.
 	retried int
+	// flushes is how often the store had lost its data when this was noted.
+	flushes int
 }
 
 // run is one entry of the handler.
 type run struct {
 	how entry
-	// harmless: it ended before any effect, and said so by asking for a retry, or the
-	// verify handler did.
+	// harmless: it ended before any effect, as it said by asking for a retry, or as the
+	// verify handler or an operator said.
 	harmless bool
 }
 
@@ -75,7 +82,11 @@ func (c *checks) entered(d call.Dispatch, how entry) int {
 		if doubtful {
 			c.violate("%s has side effects and no verify handler, and is run again (%s)", name(d), how)
 		}
-	case books:
+	case parks:
+		if doubtful {
+			c.violate("%s has side effects and is run again without an operator's decision (%s)", name(d), how)
+		}
+	case books, weighs:
 		if doubtful {
 			c.violate("%s has side effects and is run again without being verified (%s)", name(d), how)
 		}
@@ -101,6 +112,26 @@ func (c *checks) notDone(key call.Key) {
 	}
 }
 
+// vouched notes that an operator has the call run again, and gives what takes it back.
+func (c *checks) vouched(key call.Key) (takeBack func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var runs []*run
+	for _, r := range c.life(key).runs {
+		if !r.harmless {
+			r.harmless = true
+			runs = append(runs, r)
+		}
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, r := range runs {
+			r.harmless = false
+		}
+	}
+}
+
 // effect notes that run n took effect.
 func (c *checks) effect(d call.Dispatch, n int) {
 	c.mu.Lock()
@@ -108,7 +139,7 @@ func (c *checks) effect(d call.Dispatch, n int) {
 	l := c.life(d.Key)
 	l.effects++
 	c.w.trace("%s took effect in run %d", name(d), n)
-	if l.effects > 1 && (d.Function == pays || d.Function == books) {
+	if l.effects > 1 && d.Function != reads && d.Function != keyed && d.Function != later {
 		c.violate("%s took effect %d times", name(d), l.effects)
 	}
 }
@@ -199,6 +230,9 @@ func (c *checks) known(key call.Key) life {
 func (c *checks) told(d call.Dispatch, known life, standing call.Standing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if known.flushes != c.life(d.Key).flushes {
+		return // the store lost it meanwhile
+	}
 	over := known.over || known.retried >= d.Attempt
 	if over && (standing == call.StandingPending || standing == call.StandingUnknown) {
 		c.violate("%s is over, and a lookup says %s", name(d), standing)
@@ -214,6 +248,27 @@ func (c *checks) transition(t dispatcher.Transition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.violate("%s moved from %q to %q, which is not a transition", short(t.Key), t.From, t.To)
+}
+
+// forget drops what a store without its data does not know any more.
+func (c *checks) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flushes++
+	for _, l := range c.lives {
+		l.flushes = c.flushes
+		l.savedAs, l.saved, l.over, l.retried = "", "", false, 0
+	}
+}
+
+// require notes that something of the world itself does not work.
+func (c *checks) require(err error) {
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.violate("the world does not work: %v", err)
 }
 
 func (c *checks) found() []string {

@@ -28,6 +28,11 @@ func (s gatedStore) Session(ctx context.Context, session string) ([]results.Reco
 	return through(ctx, s.g, func() ([]results.Record, error) { return s.Store.Session(ctx, session) })
 }
 
+func (s gatedStore) Unfinished(ctx context.Context, each func(session string) error) error {
+	_, err := through(ctx, s.g, nothing(func() error { return s.Store.Unfinished(ctx, each) }))
+	return err
+}
+
 func (s gatedStore) Attach(ctx context.Context, ids ...string) error {
 	_, err := through(ctx, s.g, nothing(func() error { return s.Store.Attach(ctx, ids...) }))
 	return err

@@ -93,6 +93,13 @@ func (p *pool) alone(key call.Key) bool {
 	return len(p.inHand[key]) == 1
 }
 
+// idle says that no executor has the call in hand.
+func (p *pool) idle(key call.Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.inHand[key]) == 0
+}
+
 // cancel has the executors stop working on a call.
 func (p *pool) cancel(key call.Key) {
 	p.mu.Lock()
@@ -186,7 +193,9 @@ func (p *pool) run(h *handling, f fate, work time.Duration, how entry) {
 			return
 		}
 	case isForged:
-		p.report(h, call.Outcome{Kind: call.Success, Output: json.RawMessage(`"forged"`), Nonce: h.Nonce + "x"})
+		forger := &handling{delivery: h.delivery}
+		forger.Nonce += "x"
+		p.report(forger, call.Outcome{Kind: call.Success, Output: json.RawMessage(`"forged"`)})
 	case diesReported:
 		p.report(h, success)
 		return
@@ -222,10 +231,7 @@ func (p *pool) answer(h *handling, o call.Outcome) {
 }
 
 func (p *pool) report(h *handling, o call.Outcome) {
-	o.Key, o.Executor = h.Key, "model"
-	if o.Nonce == "" {
-		o.Nonce = h.Nonce
-	}
+	o.Executor = "model"
 	_ = p.w.queue.Report(p.ctx, h.Dispatch, o) // the model's queue always stores it
 }
 

@@ -14,16 +14,22 @@ type recorder struct {
 }
 
 func (r recorder) Claim(ctx context.Context, fence uint64, claims []results.Claim) ([]results.Record, error) {
+	r.check.flushing.RLock()
+	defer r.check.flushing.RUnlock()
 	recs, err := r.Store.Claim(ctx, fence, claims)
 	return r.seen(recs, err)
 }
 
 func (r recorder) Get(ctx context.Context, keys []call.Key) ([]results.Record, error) {
+	r.check.flushing.RLock()
+	defer r.check.flushing.RUnlock()
 	recs, err := r.Store.Get(ctx, keys)
 	return r.seen(recs, err)
 }
 
 func (r recorder) Session(ctx context.Context, session string) ([]results.Record, error) {
+	r.check.flushing.RLock()
+	defer r.check.flushing.RUnlock()
 	recs, err := r.Store.Session(ctx, session)
 	return r.seen(recs, err)
 }
@@ -36,6 +42,8 @@ func (r recorder) seen(recs []results.Record, err error) ([]results.Record, erro
 }
 
 func (r recorder) Complete(ctx context.Context, fences []uint64, completions []results.Completion) ([]results.Completed, error) {
+	r.check.flushing.RLock()
+	defer r.check.flushing.RUnlock()
 	done, err := r.Store.Complete(ctx, fences, completions)
 	for i, d := range done {
 		if err != nil || d.Err != nil || d.Verdict != results.Saved {
@@ -53,6 +61,8 @@ func (r recorder) Complete(ctx context.Context, fences []uint64, completions []r
 }
 
 func (r recorder) Move(ctx context.Context, fence uint64, moves []results.Move) ([]results.Moved, error) {
+	r.check.flushing.RLock()
+	defer r.check.flushing.RUnlock()
 	moved, err := r.Store.Move(ctx, fence, moves)
 	for i, m := range moved {
 		if err == nil && m.Err == nil && m.Done {

@@ -29,7 +29,7 @@ func (w *world) start(n int) {
 	r := &replica{name: fmt.Sprintf("d%d-%d", n, w.starts), gate: newGate()}
 	cfg := dispatcher.Config{
 		Name: r.name, Partitions: partitions, Secret: []byte("0123456789abcdef"),
-		LeaseTTL: 400 * time.Millisecond, AttachPoll: 50 * time.Millisecond, Watchdog: 200 * time.Millisecond,
+		LeaseTTL: 400 * time.Millisecond, AttachPoll: 50 * time.Millisecond, Watchdog: 200 * time.Millisecond, Sweep: 500 * time.Millisecond,
 		Linger: 5 * time.Millisecond, Resend: 250 * time.Millisecond,
 		DuplicateWindow: duplicateWindow, OutcomeLease: outcomeLease,
 		UnknownAfter: 800 * time.Millisecond, DeferredTimeout: 5 * time.Second, StopTimeout: 400 * time.Millisecond,

@@ -12,11 +12,13 @@ import (
 
 // The functions of the model, one of each class.
 const (
-	reads = "reads" // no effects
-	keyed = "keyed" // idempotent
-	pays  = "pays"  // side effects, nobody can verify
-	books = "books" // side effects, with a verify handler
-	later = "later" // no effects, registered in the middle of the script
+	reads  = "reads"  // no effects
+	keyed  = "keyed"  // idempotent
+	pays   = "pays"   // side effects, nobody can verify
+	books  = "books"  // side effects, with a verify handler
+	later  = "later"  // no effects, registered in the middle of the script
+	parks  = "parks"  // side effects, and an operator decides
+	weighs = "weighs" // ... when the verify handler cannot tell
 )
 
 // declared are the registered functions.
@@ -29,13 +31,15 @@ func declared() map[string]call.Function {
 	}
 	out := map[string]call.Function{}
 	for name, p := range map[string]call.Policy{
-		reads: {Effects: call.EffectsNone},
-		keyed: {Effects: call.EffectsIdempotent},
-		pays:  {},
-		books: {Attempts: 3},
-		later: {Effects: call.EffectsNone},
+		reads:  {Effects: call.EffectsNone},
+		keyed:  {Effects: call.EffectsIdempotent},
+		pays:   {},
+		books:  {Attempts: 3},
+		later:  {Effects: call.EffectsNone},
+		parks:  {OnUncertain: call.UncertainPark},
+		weighs: {OnUncertain: call.UncertainPark, Attempts: 3},
 	} {
-		out[name] = call.Function{Name: name, Verifies: name == books, Policy: policy(p)}
+		out[name] = call.Function{Name: name, Verifies: name == books || name == weighs, Policy: policy(p)}
 	}
 	return out
 }
@@ -92,13 +96,15 @@ const (
 	opAway      op = "away"      // no executor is there for a while
 	opDuplicate op = "duplicate" // every call that is held is delivered once more
 	opRestart   op = "restart"   // the queue forgets the ids of what it does not store
+	opFlush     op = "flush"     // the store loses everything
+	opDecide    op = "decide"    // an operator decides about the calls that are open
 	opRegister  op = "register"  // the last function is registered
 	opNothing   op = "nothing"   // time passes
 )
 
 var ops = []op{
 	opList, opList, opKill, opKill, opStop, opStart, opStart, opFreeze, opCancel, opDelete, opAPI, opAPI, opPublish,
-	opOutcomes, opAway, opDuplicate, opRestart, opRegister, opNothing,
+	opOutcomes, opAway, opDuplicate, opRestart, opFlush, opRegister, opDecide, opNothing,
 }
 
 // fault is what goes wrong with a request.
@@ -111,6 +117,10 @@ const (
 	lagging  fault = "lagging"  // accepted, done later
 	dropped  fault = "dropped"  // a delivery does not arrive
 	repeated fault = "repeated" // a delivery arrives twice
+
+	// What an operator does.
+	runsAgain fault = "rerun"  // has parked calls run again that had no effect, and answers the others
+	answers   fault = "answer" // answers every call that has no result
 )
 
 // step is one line of a script.
@@ -139,7 +149,7 @@ func (s step) String() string {
 		fmt.Fprintf(&b, " dispatcher %d", s.replica)
 	case opFreeze:
 		fmt.Fprintf(&b, " dispatcher %d for %v", s.replica, s.lasts)
-	case opAPI, opPublish, opOutcomes:
+	case opAPI, opPublish, opOutcomes, opDecide:
 		fmt.Fprintf(&b, " %s", s.fault)
 	case opAway:
 		fmt.Fprintf(&b, " for %v", s.lasts)
@@ -164,7 +174,7 @@ func millis(from, to int) *rapid.Generator[time.Duration] {
 func plans() *rapid.Generator[[]plan] {
 	one := rapid.Custom(func(t *rapid.T) plan {
 		return plan{
-			function: rapid.SampledFrom([]string{reads, keyed, pays, pays, books, books, later}).Draw(t, "function"),
+			function: rapid.SampledFrom([]string{reads, keyed, pays, pays, books, books, later, parks, parks, weighs, weighs}).Draw(t, "function"),
 			fates:    rapid.SliceOfN(rapid.SampledFrom(fates), 0, fatesInScript).Draw(t, "fates"),
 			work:     millis(0, 250).Draw(t, "work"),
 		}
@@ -195,6 +205,8 @@ func scripts() *rapid.Generator[script] {
 			s.fault = rapid.SampledFrom([]fault{refused, unheard}).Draw(t, "fault")
 		case opOutcomes:
 			s.fault = rapid.SampledFrom([]fault{dropped, repeated}).Draw(t, "fault")
+		case opDecide:
+			s.fault = rapid.SampledFrom([]fault{runsAgain, answers}).Draw(t, "decision")
 		case opAway:
 			s.lasts = millis(50, 1200).Draw(t, "lasts")
 		}

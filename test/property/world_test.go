@@ -26,6 +26,7 @@ const (
 type world struct {
 	began     time.Time
 	store     results.Store
+	lose      func(context.Context) error
 	api       *service
 	queue     *broker
 	pool      *pool
@@ -45,10 +46,10 @@ type world struct {
 }
 
 // newWorld is a world over a store of its own.
-func newWorld(store results.Store) *world {
+func newWorld(store opened) *world {
 	w := &world{began: time.Now(), settleWithin: settleTimeout}
 	w.check = &checks{w: w, lives: map[call.Key]*life{}}
-	w.store = recorder{store, w.check}
+	w.store, w.lose = recorder{store.Store, w.check}, store.lose
 	w.api = &service{w: w, sessions: map[string]*apiSession{}}
 	w.queue = newBroker(w)
 	w.pool = newPool(w)
@@ -62,10 +63,8 @@ func sessionID(n int) string { return fmt.Sprint("s", n) }
 func (w *world) run(s script) []string {
 	for n := range sessionCount {
 		w.api.sessions[sessionID(n)] = &apiSession{}
-		if err := w.store.Attach(context.Background(), sessionID(n)); err != nil {
-			return []string{"the store takes no session: " + err.Error()}
-		}
 	}
+	w.attach()
 	for n := range w.replicas {
 		w.start(n)
 	}
@@ -87,6 +86,24 @@ func (w *world) run(s script) []string {
 	w.pool.stop()
 	w.pool.wg.Wait()
 	return append(w.check.found(), stuck...)
+}
+
+// attach has the sessions watched that exist.
+func (w *world) attach() {
+	for n := range sessionCount {
+		if w.api.exists(sessionID(n)) {
+			w.check.require(w.store.Attach(context.Background(), sessionID(n)))
+		}
+	}
+}
+
+// flush has the store lose everything. The sources attach the sessions again.
+func (w *world) flush() {
+	w.check.flushing.Lock()
+	w.check.forget()
+	w.check.require(w.lose(context.Background()))
+	w.check.flushing.Unlock()
+	w.attach()
 }
 
 func (w *world) play(st step) {
@@ -122,6 +139,10 @@ func (w *world) play(st step) {
 		w.queue.restart()
 	case opRegister:
 		w.functions.complete()
+	case opDecide:
+		w.decide(st.fault)
+	case opFlush:
+		w.flush()
 	case opNothing:
 	}
 }
@@ -165,6 +186,7 @@ func (w *world) settle() []string {
 		if len(left) == 0 {
 			return nil
 		}
+		w.decide(runsAgain)
 		select {
 		case <-timeout:
 			return left
