@@ -35,6 +35,9 @@ func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end t
 			continue // a later round of a turn that stands still: the call was never asked for
 		case p.answered.IsZero():
 			r.Lost++
+			if o.firstSucceeded(p.key) && !o.kept(p.key) {
+				r.Forgotten++
+			}
 			r.example("lost %s %s (%s), listed for %s", p.function.Name, p.key, p.number, p.stood(end).Round(time.Second))
 			continue
 		}

@@ -231,6 +231,16 @@ func TestAPlantedFaultIsCaughtByWhatItDoes(t *testing.T) {
 		"early ack, a lost result": {"ack-before-save", func(w *world) {
 			w.answer(w.of(effects.None), false, "no outcome of read arrived in time")
 		}, true},
+		"early ack, a forgotten result": {"ack-before-save", func(w *world) {
+			c := w.of(effects.None)
+			w.published(c, "success")
+			c.answered, w.out.left = time.Time{}, map[string]bool{}
+		}, true},
+		"early ack, a result that waits": {"ack-before-save", func(w *world) {
+			c := w.of(effects.None)
+			w.published(c, "success")
+			c.answered, w.out.left = time.Time{}, map[string]bool{c.key: true}
+		}, false},
 		"early ack, nothing": {"ack-before-save", func(*world) {}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

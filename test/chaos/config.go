@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -18,9 +19,10 @@ type Config struct {
 	Seed uint64
 	// Rate is how many calls are asked for in a second. Defaults to 13, which is 23,000 in 30 minutes.
 	Rate float64
-	// Gap is the mean time between two faults of one process. Defaults to 15 s.
+	// Gap is the mean time between two faults of one process. Defaults to 15 s, and to less for a planted fault.
 	Gap time.Duration
-	// Faults limits the nemesis to some domains: "executor", "dispatcher", "nats", "redis", "api". Empty means all.
+	// Faults limits the nemesis to some domains: "executor", "dispatcher", "nats", "redis", "api". Empty means all, or those that a
+	// planted fault shows with.
 	Faults []string
 	// Bug builds the programs with a planted fault, to see the checker catch it. See [Bugs].
 	Bug string
@@ -42,8 +44,12 @@ func (c Config) withDefaults() Config {
 	if c.Rate == 0 {
 		c.Rate = 13
 	}
+	bug := Bugs[c.Bug]
 	if c.Gap == 0 {
-		c.Gap = 15 * time.Second
+		c.Gap = cmp.Or(bug.gap, 15*time.Second)
+	}
+	if c.Faults == nil {
+		c.Faults = bug.faults
 	}
 	if c.Settle == 0 {
 		c.Settle = 4 * time.Minute

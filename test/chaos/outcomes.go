@@ -3,11 +3,15 @@
 package chaos
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // outcomes are what executors published, as a bystander of the results stream saw it. It misses some while its server
@@ -16,6 +20,8 @@ type outcomes struct {
 	mu sync.Mutex
 	// succeeded are the calls, session/turn/call, whose first final outcome was a success; others had a failure.
 	succeeded map[string]bool
+	// left are the calls of which the stream holds an outcome at the end; nil when that could not be read.
+	left map[string]bool
 }
 
 // listen notes outcomes until the connection closes.
@@ -30,20 +36,61 @@ func (o *outcomes) note(m *nats.Msg) {
 	if !success && !strings.HasSuffix(id, ".failure") {
 		return
 	}
+	key := keyIn(m.Data)
+	if key == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.succeeded[key]; !known {
+		o.succeeded[key] = success
+	}
+}
+
+// keyIn is the call that an outcome is about, empty when it does not say.
+func keyIn(outcome []byte) string {
 	var body struct {
 		Session string `json:"session_id"`
 		Turn    string `json:"turn_id"`
 		Call    string `json:"call_id"`
 	}
-	if json.Unmarshal(m.Data, &body) != nil {
-		return
+	if json.Unmarshal(outcome, &body) != nil {
+		return ""
+	}
+	return body.Session + "/" + body.Turn + "/" + body.Call
+}
+
+// read notes which outcomes are still in their stream.
+func (o *outcomes) read(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	stream, err := js.Stream(ctx, "FN_RESULTS")
+	if err != nil {
+		return err
+	}
+	left := map[string]bool{}
+	state := stream.CachedInfo().State
+	for seq := state.FirstSeq; state.Msgs > 0 && seq <= state.LastSeq; seq++ {
+		m, err := stream.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		left[keyIn(m.Data)] = true
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := body.Session + "/" + body.Turn + "/" + body.Call
-	if _, known := o.succeeded[key]; !known {
-		o.succeeded[key] = success
-	}
+	o.left = left
+	return nil
+}
+
+// kept says whether the stream may hold an outcome of the call.
+func (o *outcomes) kept(key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.left == nil || o.left[key]
 }
 
 // firstSucceeded says whether the call's first final outcome was a success.

@@ -29,6 +29,8 @@ type Report struct {
 	Succeeded int `json:"succeeded"`
 	// Lost calls were listed and have no result, or were answered with a deadline although a handler had ended.
 	Lost int `json:"lost"`
+	// Forgotten calls have no answer, though a success was published and its message is gone.
+	Forgotten int `json:"forgotten"`
 	// LostResults are those of them of the second kind.
 	LostResults int `json:"lost_results"`
 	// Doubled counts calls for which two different results were submitted.

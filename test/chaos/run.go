@@ -120,6 +120,9 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Bug == "" {
 		inst.leftovers(ctx, log, r, w)
 	}
+	if err := published.read(ctx, inst.js); err != nil {
+		log.Warn("it is not known which outcomes are left", "error", err)
+	}
 	if err := check(r, w, api, published, inst.effectsDir(), end); err != nil {
 		return nil, err
 	}

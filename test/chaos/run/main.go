@@ -26,7 +26,7 @@ func main() {
 	flag.DurationVar(&cfg.Duration, "time", 30*time.Minute, "how long calls are asked for and faults are made")
 	flag.Uint64Var(&cfg.Seed, "seed", 0, "seed of the workload and of the faults; 0 draws one")
 	flag.Float64Var(&cfg.Rate, "rate", 13, "calls asked for in a second")
-	flag.DurationVar(&cfg.Gap, "gap", 15*time.Second, "mean time between two faults of one process")
+	flag.DurationVar(&cfg.Gap, "gap", 0, "mean time between two faults of one process; 15s, or less for a planted fault, unless given")
 	flag.DurationVar(&cfg.Settle, "settle", 4*time.Minute, "bound of the wait for the end of all turns")
 	flag.StringVar(&cfg.Bug, "bug", "", "plant a fault: ack-before-save, no-fence or no-claim")
 	flag.StringVar(&cfg.Dir, "dir", "", "keep logs and records here")
