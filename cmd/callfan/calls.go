@@ -100,6 +100,7 @@ func showCall(env environment, k ops.Call) error {
 		{"attempt", fmt.Sprintf("%d, hand-over %d", max(k.Attempt, 1), max(k.Handover, 1))},
 		{"claimed", fmt.Sprintf("%s (%s ago)", k.Claimed.Format(time.RFC3339), span(k.AgeMS))},
 		{"last change", span(k.SinceMS) + " ago"},
+		{"idempotency key", k.IdempotencyKey()},
 		{"outcome", k.Outcome},
 		{"reason", cell(k.Reason)},
 	} {
