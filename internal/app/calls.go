@@ -3,9 +3,9 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
+	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/results"
@@ -67,6 +67,14 @@ func shown(r results.Record) ops.Call {
 
 // Decide takes an operator's decision about a call without a result. Before the start
 // it fails with ops.ErrNotStarted.
-func (d *Dispatcher) Decide(context.Context, call.Key, ops.Decision) error {
-	return errors.ErrUnsupported
+func (d *Dispatcher) Decide(ctx context.Context, key call.Key, decision ops.Decision) error {
+	running, _, err := d.state.dispatcher()
+	if err != nil {
+		return err
+	}
+	made := dispatcher.Decision{Rerun: decision.Rerun, By: decision.By}
+	if !made.Rerun {
+		made.Result = decision.Result()
+	}
+	return running.Decide(ctx, key, made)
 }

@@ -119,6 +119,7 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	if err := p.conn.ServeOutcomes(desk, running.Standing); err != nil {
 		return err
 	}
+	d.metrics.CountParked(running.Parked)
 	d.state.started(running, registry)
 
 	var tasks sync.WaitGroup

@@ -44,7 +44,7 @@ type Admin interface {
 	// states, open or saved ones, the oldest first.
 	CallsIn(ctx context.Context, states []call.State, limit int) (CallList, error)
 	// Decide takes an operator's decision about a call without a result. Errors wrap
-	// ErrNoCall, ErrAnswered or ErrNotParked.
+	// dispatcher.ErrNoCall, ErrAnswered or ErrNotParked.
 	Decide(ctx context.Context, key call.Key, d Decision) error
 	DeadLetters
 }
@@ -118,9 +118,11 @@ type Session struct {
 	Watched bool `json:"watched"`
 	// Served says whether the replica that was asked serves the session; the rest
 	// is only known then.
-	Served    bool       `json:"served"`
-	Status    string     `json:"status,omitempty"`
+	Served bool   `json:"served"`
+	Status string `json:"status,omitempty"`
+	// Parked calls wait for an operator; they are not among the open ones.
 	Open      int        `json:"open_calls"`
+	Parked    int        `json:"parked_calls"`
 	Saved     int        `json:"saved_results"`
 	Retrieved *time.Time `json:"retrieved_at,omitempty"`
 	Trouble   string     `json:"trouble,omitempty"`
@@ -130,7 +132,7 @@ type Session struct {
 func Served(info dispatcher.SessionInfo) Session {
 	s := Session{
 		ID: info.ID, Partition: info.Partition, Watched: info.Watched, Served: true,
-		Status: info.Status, Open: info.Open, Saved: info.Saved, Trouble: info.Trouble,
+		Status: info.Status, Open: info.Open, Parked: info.Parked, Saved: info.Saved, Trouble: info.Trouble,
 	}
 	if !info.Retrieved.IsZero() {
 		s.Retrieved = &info.Retrieved

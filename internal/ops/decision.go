@@ -9,17 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/pkg/call"
-)
-
-var (
-	// ErrNoCall is what Admin.Decide wraps when there is no record of the call.
-	ErrNoCall = errors.New("the dispatchers have no record of this call")
-	// ErrAnswered is what Admin.Decide wraps when nothing is left to decide.
-	ErrAnswered = errors.New("the call has a result already, or has ended")
-	// ErrNotParked is what Admin.Decide wraps when a call that is not parked is to be run
-	// again.
-	ErrNotParked = errors.New("only a parked call can be run again")
 )
 
 // Decision is what an operator decides about a call without a result, and the body of
@@ -140,12 +131,12 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusAccepted)
-	case errors.Is(err, ErrNoCall):
+	case errors.Is(err, dispatcher.ErrNoCall):
 		refuse(w, http.StatusNotFound, "unknown_call", err.Error()+"; callfan calls list --state parked lists those that wait for an operator")
-	case errors.Is(err, ErrAnswered):
-		refuse(w, http.StatusConflict, "answered", err.Error()+"; nothing is left to decide"+show+"what became of it")
-	case errors.Is(err, ErrNotParked):
-		refuse(w, http.StatusConflict, "not_parked", err.Error()+"; answer it by an output or an error, or wait"+show+"where it is")
+	case errors.Is(err, dispatcher.ErrAnswered):
+		refuse(w, http.StatusConflict, "answered", err.Error()+show+"what became of it")
+	case errors.Is(err, dispatcher.ErrNotParked):
+		refuse(w, http.StatusConflict, "not_parked", err.Error()+show+"where it is")
 	default:
 		s.fail(w, r, err)
 	}

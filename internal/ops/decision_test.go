@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
 	"github.com/callfan/callfan/internal/ops/opsclient"
 	"github.com/callfan/callfan/pkg/call"
@@ -90,9 +91,9 @@ func TestDecisionsThatCannotBeTaken(t *testing.T) {
 		code    string
 		remedy  string
 	}{
-		{ops.ErrNoCall, 404, "unknown_call", "calls list --state parked"},
-		{ops.ErrAnswered, 409, "answered", "callfan calls show s/t/c"},
-		{ops.ErrNotParked, 409, "not_parked", "callfan calls show s/t/c"},
+		{dispatcher.ErrNoCall, 404, "unknown_call", "calls list --state parked"},
+		{dispatcher.ErrAnswered, 409, "answered", "callfan calls show s/t/c"},
+		{dispatcher.ErrNotParked, 409, "not_parked", "callfan calls show s/t/c"},
 		{ops.ErrNotStarted, 503, "not_started", "readyz"},
 		{errMissing, 503, "unavailable", "missing"},
 	} {

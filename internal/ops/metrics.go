@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,7 +38,8 @@ type Metrics struct {
 	partitionsOwned  prometheus.Gauge
 	sessionsServed   prometheus.Gauge
 
-	ages *ages
+	ages   *ages
+	parked atomic.Pointer[func() int]
 }
 
 var _ dispatcher.Observer = (*Metrics)(nil)
@@ -65,13 +67,16 @@ func NewMetrics(version string) *Metrics {
 		sessionsServed:  gauge("sessions_served", "Sessions that this replica serves."),
 		ages:            newAges(),
 	}
+	parked := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "callfan", Name: "calls_parked", Help: "Calls of this replica's sessions that wait for an operator.",
+	}, m.countParked)
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "callfan", Name: "build_info", Help: "1, with the version of the program as labels.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(m.claimedTotal, m.answeredTotal, m.transitionsTotal, m.stageSeconds, m.ageSeconds,
 		m.batchAnswers, m.batchBytes, m.requestsTotal, m.requestSeconds, m.eventsTotal, m.partitionsOwned,
-		m.sessionsServed, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		m.sessionsServed, parked, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, event := range events {
 		m.eventsTotal.WithLabelValues(event) // so that a rate shows the first one
 	}
@@ -83,6 +88,9 @@ var events = []string{
 	dispatcher.EventTakeover, dispatcher.EventPartitionLost, dispatcher.EventInvalidOutcome,
 	dispatcher.EventForgedOutcome, dispatcher.EventLateOutcome, dispatcher.EventUnknownOutcome,
 	dispatcher.EventRebuilt, dispatcher.EventRepublished, dispatcher.EventReleased, dispatcher.EventRetried,
+	dispatcher.EventParked, dispatcher.EventDecided, dispatcher.EventWithdrawn, dispatcher.EventLateResult,
+	dispatcher.EventListRestored, dispatcher.EventSessionFound, dispatcher.EventCallFound,
+	dispatcher.EventRecordRestored, dispatcher.EventCallMissed,
 	dispatcher.EventResent, dispatcher.EventRelisted, dispatcher.EventRepairedText, dispatcher.EventSubstituted,
 	dispatcher.EventOtherAction, dispatcher.EventAuthRefused,
 }
@@ -148,6 +156,17 @@ func stateLabel(s call.State) string {
 		return "new"
 	}
 	return string(s)
+}
+
+// CountParked has the number of parked calls asked from count, which must not block.
+// Until then it is 0.
+func (m *Metrics) CountParked(count func() int) { m.parked.Store(&count) }
+
+func (m *Metrics) countParked() float64 {
+	if count := m.parked.Load(); count != nil {
+		return float64((*count)())
+	}
+	return 0
 }
 
 // Request counts one request to the API.

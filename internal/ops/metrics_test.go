@@ -35,6 +35,7 @@ func exercise(m *ops.Metrics) {
 	m.Batch(3, 1000)
 	m.Count(dispatcher.EventResent)
 	m.Owned(64, 7)
+	m.CountParked(func() int { return 3 })
 }
 
 func samples(t *testing.T, m *ops.Metrics) string {
@@ -66,6 +67,7 @@ func TestMetrics(t *testing.T) {
 		`callfan_events_total{event="resent"} 1`,
 		`callfan_events_total{event="forged_outcome"} 0`,
 		`callfan_partitions_owned 64`,
+		`callfan_calls_parked 3`,
 		`callfan_sessions_served 7`,
 		`version="v1.2.3"`,
 	} {

@@ -72,7 +72,7 @@ func TestAdminAPI(t *testing.T) {
 	status, body := b.do(t, http.MethodGet, "/v1/sessions", "")
 	require.Equal(t, 200, status)
 	require.JSONEq(t, `{"sessions":[{"id":"sess_1","partition":3,"watched":true,"served":true,"status":"idle",
-		"open_calls":0,"saved_results":0,"retrieved_at":"2026-11-29T12:00:00Z"}]}`, body)
+		"open_calls":0,"parked_calls":0,"saved_results":0,"retrieved_at":"2026-11-29T12:00:00Z"}]}`, body)
 
 	status, body = b.do(t, http.MethodPost, "/v1/sessions", `{"ids":["sess_1","sess_2"]}`, asked, json)
 	require.Equal(t, 200, status)
