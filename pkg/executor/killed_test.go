@@ -77,11 +77,14 @@ func TestNATSKilledExecutorsCallIsVerified(t *testing.T) {
 		kind    call.Kind
 		reason  string
 		failed  string
+		policy  call.OnUncertain // the dispatcher's
 	}{
 		"done":        {stand: "after", verify: lookIntoLedger, effects: 1, kind: call.Success},
 		"not done":    {stand: "before", verify: lookIntoLedger, effects: 1, kind: call.Success},
 		"cannot tell": {stand: "after", verify: cannotTell, effects: 1, kind: call.Uncertain, reason: "the ledger is away"},
 		"no handler":  {stand: "after", effects: 1, kind: call.Failure, failed: call.ReasonUnknownOutcome},
+		"park, done":  {stand: "after", policy: call.UncertainPark, verify: lookIntoLedger, effects: 1, kind: call.Success},
+		"park":        {stand: "after", policy: call.UncertainPark, effects: 1, kind: call.Uncertain, reason: "it may have run before, and this executor has no verify handler for the function"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,6 +92,7 @@ func TestNATSKilledExecutorsCallIsVerified(t *testing.T) {
 			ledger := filepath.Join(t.TempDir(), "ledger")
 			kill := startPlayed(t, i.server, ledger, tt.stand)
 			d := newCall("charge", 1, `{}`)
+			d.OnUncertain = tt.policy
 			i.dispatch(d)
 			kill()
 
