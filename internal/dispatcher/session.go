@@ -81,70 +81,6 @@ type claiming struct {
 	awaiting bool
 }
 
-// tracked is what the session knows of one call that has not ended.
-type tracked struct {
-	call.Call
-	state             call.State
-	attempt, handover int
-	claimed           time.Time
-
-	// listed: a GET showed the call, so its arguments are known.
-	listed bool
-	// doubted: a GET has to show the call before its result is sent.
-	doubted bool
-	// missing is when a GET first failed to show it.
-	missing time.Time
-	// busy: the store is being asked about it.
-	busy bool
-	// releases are the acks of outcomes that gave the call back, due when the next
-	// hand-over is on record.
-	releases []func()
-
-	// registered and policy are those of the function at the last look.
-	registered bool
-	policy     call.Policy
-	// deadline is when the session stops waiting for an outcome.
-	deadline time.Time
-	// begun is what the total deadline counts from: the claim, or the decision to run a
-	// parked call again.
-	begun time.Time
-
-	// tried is when the current hand-over may first have been published.
-	tried     time.Time
-	published bool
-	uncertain bool
-	// sequence is the current hand-over's number in the queue, 0 when it is not known;
-	// taken says that an executor may have it.
-	sequence uint64
-	taken    bool
-	// gone: the current hand-over is over, and its outcome did not come yet.
-	gone      bool
-	publishAt time.Time
-	backoff   *backoff.ExponentialBackOff
-	deferred  bool
-
-	result     *call.Result
-	outcomeID  string
-	substitute *call.Result
-	// note goes into the history with the next step.
-	note string
-	// answers are what the API said to submissions with this result, since the last note.
-	answers []string
-	savedAt time.Time
-	acks    []func()
-
-	inBatch  bool
-	alone    bool
-	retryAt  time.Time
-	refusals int
-	unknown  bool
-	accepted time.Time
-	// acceptedAs is the number of that event.
-	acceptedAs int
-	resends    int
-	resendNow  bool
-}
-
 func newSession(p *partition, id string) *session {
 	s := &session{
 		p: p, d: p.d, id: id,
@@ -344,34 +280,6 @@ func (s *session) idle() bool {
 		!s.out.running && !s.publishing && s.completing == 0 && s.moves.empty()
 }
 
-// The troubles that a session can be in.
-const (
-	troubleStore    = "the store cannot be read"
-	troubleRetrieve = "the session cannot be retrieved"
-	troubleClaim    = "calls cannot be claimed"
-	troublePublish  = "calls cannot be published"
-	troubleSave     = "results cannot be saved"
-	troubleWithdraw = "calls cannot be taken back"
-	troubleSubmit   = "results cannot be submitted"
-	troubleMove     = "what was submitted cannot be recorded"
-)
-
-// fault logs a trouble once, when it begins.
-func (s *session) fault(trouble string, err error) {
-	if !s.troubles[trouble] {
-		s.troubles[trouble] = true
-		s.log.Warn("in trouble", "trouble", trouble, "error", err)
-	}
-}
-
-// recovered logs the end of a trouble.
-func (s *session) recovered(trouble string) {
-	if s.troubles[trouble] {
-		delete(s.troubles, trouble)
-		s.log.Info("out of trouble", "trouble", trouble)
-	}
-}
-
 // describe is what operators see of the session.
 func (s *session) describe() SessionInfo {
 	info := SessionInfo{
@@ -389,35 +297,4 @@ func (s *session) describe() SessionInfo {
 		}
 	}
 	return info
-}
-
-// setState keeps count of the parked calls.
-func (s *session) setState(t *tracked, to call.State) {
-	if t.state == call.Parked {
-		s.d.parked.Add(-1)
-	}
-	if to == call.Parked {
-		s.d.parked.Add(1)
-	}
-	t.state = to
-}
-
-// letGo ends the session's count of its parked calls: another owner counts them now.
-func (s *session) letGo() {
-	for _, t := range s.calls {
-		s.setState(t, call.Absent)
-	}
-}
-
-// enter notes a step in a call's life.
-func (s *session) enter(t *tracked, to call.State, reason string, now time.Time) {
-	from := t.state
-	s.setState(t, to)
-	age := now.Sub(t.claimed)
-	s.d.obs.Transition(Transition{
-		Key: t.Key, Function: t.Function, Registered: t.registered,
-		From: from, To: to, Reason: reason, Age: age,
-	})
-	s.log.Debug("call moved", "turn_id", t.Turn, "call_id", t.Key.Call, "function", t.Function,
-		"from", string(from), "to", string(to), "reason", reason, "attempt", t.attempt, "age", age)
 }

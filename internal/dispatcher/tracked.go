@@ -1,0 +1,104 @@
+package dispatcher
+
+import (
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// tracked is what the session knows of one call that has not ended.
+type tracked struct {
+	call.Call
+	state             call.State
+	attempt, handover int
+	claimed           time.Time
+
+	// listed: a GET showed the call, so its arguments are known.
+	listed bool
+	// doubted: a GET has to show the call before its result is sent.
+	doubted bool
+	// missing is when a GET first failed to show it.
+	missing time.Time
+	// busy: the store is being asked about it.
+	busy bool
+	// releases are the acks of outcomes that gave the call back, due when the next
+	// hand-over is on record.
+	releases []func()
+
+	// registered and policy are those of the function at the last look.
+	registered bool
+	policy     call.Policy
+	// deadline is when the session stops waiting for an outcome.
+	deadline time.Time
+	// begun is what the total deadline counts from: the claim, or the decision to run a
+	// parked call again.
+	begun time.Time
+
+	// tried is when the current hand-over may first have been published.
+	tried     time.Time
+	published bool
+	uncertain bool
+	// sequence is the current hand-over's number in the queue, 0 when it is not known;
+	// taken says that an executor may have it.
+	sequence uint64
+	taken    bool
+	// gone: the current hand-over is over, and its outcome did not come yet.
+	gone      bool
+	publishAt time.Time
+	backoff   *backoff.ExponentialBackOff
+	deferred  bool
+
+	result     *call.Result
+	outcomeID  string
+	substitute *call.Result
+	// note goes into the history with the next step.
+	note string
+	// answers are what the API said to submissions with this result, since the last note.
+	answers []string
+	savedAt time.Time
+	acks    []func()
+
+	inBatch  bool
+	alone    bool
+	retryAt  time.Time
+	refusals int
+	unknown  bool
+	accepted time.Time
+	// acceptedAs is the number of that event.
+	acceptedAs int
+	resends    int
+	resendNow  bool
+}
+
+// setState keeps count of the parked calls.
+func (s *session) setState(t *tracked, to call.State) {
+	if t.state == call.Parked {
+		s.d.parked.Add(-1)
+	}
+	if to == call.Parked {
+		s.d.parked.Add(1)
+	}
+	t.state = to
+}
+
+// letGo ends the session's count of its parked calls: another owner counts them now.
+func (s *session) letGo() {
+	for _, t := range s.calls {
+		s.setState(t, call.Absent)
+	}
+}
+
+// enter notes a step in a call's life.
+func (s *session) enter(t *tracked, to call.State, reason string, now time.Time) {
+	from := t.state
+	s.setState(t, to)
+	age := now.Sub(t.claimed)
+	s.d.obs.Transition(Transition{
+		Key: t.Key, Function: t.Function, Registered: t.registered,
+		From: from, To: to, Reason: reason, Age: age,
+	})
+	s.log.Debug("call moved", "turn_id", t.Turn, "call_id", t.Key.Call, "function", t.Function,
+		"from", string(from), "to", string(to), "reason", reason, "attempt", t.attempt, "age", age)
+}
