@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/dispatcher"
+	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 	"github.com/callfan/callfan/pkg/queue"
 )
 
-// vanish is an executor that takes one call and is never heard of again.
-func (s *stack) vanish(o options) (taken <-chan struct{}) {
+// vanish is an executor that takes one call, does what last says, and is never heard of again.
+func (s *stack) vanish(o options, last ...func(*queue.Conn, *queue.Taken)) (taken <-chan struct{}) {
 	s.t.Helper()
 	ex, err := executor.New(executor.Config{Pool: "test", Logger: s.log})
 	require.NoError(s.t, err)
@@ -29,7 +30,12 @@ func (s *stack) vanish(o options) (taken <-chan struct{}) {
 		defer close(gone)
 		defer conn.Close()
 		for got := false; !got && s.t.Context().Err() == nil; {
-			_ = puller.Pull(s.t.Context(), 1, func(*queue.Taken) { got = true })
+			_ = puller.Pull(s.t.Context(), 1, func(call *queue.Taken) {
+				got = true
+				for _, do := range last {
+					do(conn, call)
+				}
+			})
 		}
 	}()
 	return gone
@@ -73,4 +79,66 @@ func TestContract_UncertainCallIsVerified(t *testing.T) {
 			s.clean()
 		})
 	}
+}
+
+func TestContract_ExecutorIsLost(t *testing.T) {
+	t.Parallel()
+	for effects, tc := range map[call.Effects]struct {
+		runs int64
+		text string
+	}{
+		call.EffectsNone:        {1, `"done"`},
+		call.EffectsIdempotent:  {1, `"done"`},
+		call.EffectsSideEffects: {0, "unknown"},
+	} {
+		t.Run(string(effects), func(t *testing.T) {
+			t.Parallel()
+			var runs atomic.Int64
+			o := options{
+				noServe: true,
+				queue:   queue.Config{AckWait: 2 * time.Second},
+				handlers: raw(t, "f", func(context.Context, executor.Call) (any, error) {
+					runs.Add(1)
+					return "done", nil
+				}, executor.WithEffects(effects)),
+			}
+			s := start(t, o)
+			taken := s.vanish(o)
+			id := s.session(script("ok", []scripted{{Name: "f", CallID: "a"}}), "f")
+			<-taken
+			s.executor(o)
+			s.idle(id)
+			s.settled(id)
+			answer := s.answers(id)["a"]
+			require.Equal(t, tc.runs == 1, answer.Success)
+			require.Contains(t, string(answer.Output)+string(answer.Error), tc.text)
+			require.Equal(t, tc.runs, runs.Load())
+			s.clean()
+		})
+	}
+}
+
+// TestContract_LostAfterItsOutcome: an executor that reported and could not ack any more leaves a call that the next one
+// is given again. It asks, and does not run it, whatever the function's policy.
+func TestContract_LostAfterItsOutcome(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	o := options{noServe: true, queue: queue.Config{AckWait: 2 * time.Second}, handlers: raw(t, "f", func(context.Context, executor.Call) (any, error) {
+		runs.Add(1)
+		return "once more", nil
+	}, executor.WithEffects(call.EffectsIdempotent))}
+	s := start(t, o)
+	taken := s.vanish(o, func(conn *queue.Conn, taken *queue.Taken) {
+		if err := conn.Report(t.Context(), taken.Dispatch, call.Outcome{Kind: call.Success, Output: []byte(`"the first"`)}); err != nil {
+			t.Error(err)
+		}
+	})
+	id := s.session(script("ok", []scripted{{Name: "f", CallID: "a"}}), "f")
+	<-taken
+	s.executor(o)
+	s.idle(id)
+	s.settled(id)
+	s.clean() // the message was taken off the queue
+	require.Equal(t, `"the first"`, string(s.answers(id)["a"].Output))
+	require.Zero(t, runs.Load())
 }

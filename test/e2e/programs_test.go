@@ -155,10 +155,12 @@ func (i *installation) create(text string) string {
 
 func (i *installation) awaitIdle(id string) {
 	i.t.Helper()
-	require.Eventually(i.t, func() bool {
-		session, err := i.api.Beta.Agents.Sessions.Get(i.t.Context(), id)
-		return err == nil && session.Status == openai.AgentSessionStatusIdle
-	}, patience, 20*time.Millisecond, "session %s did not become idle", id)
+	require.Eventually(i.t, func() bool { return i.isIdle(id) }, patience, 20*time.Millisecond, "session %s did not become idle", id)
+}
+
+func (i *installation) isIdle(id string) bool {
+	session, err := i.api.Beta.Agents.Sessions.Get(i.t.Context(), id)
+	return err == nil && session.Status == openai.AgentSessionStatusIdle
 }
 
 // get decodes what the simulator knows.
