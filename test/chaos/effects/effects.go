@@ -64,7 +64,7 @@ func Append(path string, line Line) error {
 	return errors.Join(err, file.Close())
 }
 
-// Read reads all lines of a file; a file that is not there has none.
+// Read reads all lines of a file; a file that is not there has none. A last line that is being written is left out.
 func Read(path string) ([]Line, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,6 +73,7 @@ func Read(path string) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	var lines []Line
 	scanner := bufio.NewScanner(bytes.NewReader(data))
 	for scanner.Scan() {
