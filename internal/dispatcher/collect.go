@@ -192,7 +192,7 @@ func (s *session) completed(t *tracked, c results.Completion, done results.Compl
 			s.late(*dv, rec)
 		}
 		if t.state.Open() { // somebody else's result was first
-			s.enter(t, rec.State, "", now)
+			s.reach(t, rec.State, "", now)
 			s.adopt(t, rec, now)
 		}
 		return
@@ -213,9 +213,7 @@ func (s *session) completed(t *tracked, c results.Completion, done results.Compl
 	t.result, t.outcomeID, t.savedAt = &result, c.OutcomeID, now
 	t.Arguments = nil
 	s.wantSubmit(now)
-	if t.state != rec.State {
-		s.enter(t, rec.State, result.Reason, now)
-	}
+	s.reach(t, rec.State, result.Reason, now)
 	if rec.State == call.Submitted {
 		t.accepted = now
 		s.wantGet(now)

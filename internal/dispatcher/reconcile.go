@@ -319,7 +319,7 @@ func (s *session) claimed(claims []results.Claim, recs []results.Record, err err
 			s.wantSubmit(now)
 			continue
 		}
-		s.enter(t, r.State, "", now)
+		s.reach(t, r.State, "", now)
 		s.adopt(t, r, now)
 		if t.state.Final() {
 			s.d.obs.Count(EventRelisted)

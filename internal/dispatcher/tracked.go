@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -88,6 +89,15 @@ func (s *session) letGo() {
 	for _, t := range s.calls {
 		s.setState(t, call.Absent)
 	}
+}
+
+// reach takes over a state that the store shows. A step that leads there is reported;
+// several steps of another owner, of which only the last is seen, are not.
+func (s *session) reach(t *tracked, to call.State, reason string, now time.Time) {
+	if t.state != to && slices.Contains(to.From(), t.state) {
+		s.enter(t, to, reason, now)
+	}
+	s.setState(t, to)
 }
 
 // enter notes a step in a call's life.
