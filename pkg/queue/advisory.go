@@ -113,19 +113,26 @@ func (c *Conn) workOff(ctx context.Context, notice []byte) error {
 	default:
 		g.found(m)
 	}
+	_, err = c.giveUp(ctx, stream, g, m != nil)
+	return err
+}
+
+// giveUp keeps the call as a dead letter, answers it and removes it from its stream if it
+// is there, and says whether it removed it. Repeating any part of that does no harm.
+func (c *Conn) giveUp(ctx context.Context, stream jetstream.Stream, g *givenUp, there bool) (deleted bool, err error) {
 	if err := c.Bury(ctx, g.letter()); err != nil {
-		return err
+		return false, err
 	}
 	answered, err := c.answerGivenUp(ctx, g)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if m != nil {
-		if _, err := deleteMessage(ctx, stream, g.StreamSeq); err != nil {
-			return fmt.Errorf("remove call %d: %w", g.StreamSeq, err)
+	if there {
+		if deleted, err = deleteMessage(ctx, stream, g.StreamSeq); err != nil {
+			return false, fmt.Errorf("remove call %d: %w", g.StreamSeq, err)
 		}
 	}
 	c.log.Warn("a call was given up; it is among the dead letters", "reason", g.word(), "session_id", g.call.key.Session,
-		"turn_id", g.call.key.Turn, "call_id", g.call.key.Call, "subject", g.subject, "deliveries", g.Deliveries, "answered", answered)
-	return nil
+		"turn_id", g.call.key.Turn, "call_id", g.call.key.Call, "subject", g.subject, "deliveries", g.Deliveries, "answered", answered, "swept", g.swept)
+	return deleted, nil
 }

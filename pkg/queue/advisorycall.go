@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -32,6 +33,8 @@ type givenUp struct {
 	Reason     string `json:"reason"`
 
 	terminated bool
+	// swept: no notice says so, but it is where nobody is given it.
+	swept bool
 	// call is what the message's headers say, as far as they are known.
 	call callID
 	// subject and body are the message's, when it is there.
@@ -46,6 +49,7 @@ type callID struct {
 	resultSubject string
 	onUncertain   call.OnUncertain
 	attempt       string
+	handover      int
 }
 
 // termReason is what Taken.Term tells the server. A terminated message leaves a work
@@ -104,6 +108,7 @@ func (g *givenUp) found(m *jetstream.RawStreamMsg) {
 		nonce: header(m.Header, headerNonce), resultSubject: header(m.Header, headerResultSubject),
 		onUncertain: call.OnUncertain(header(m.Header, headerOnUncertain)), attempt: header(m.Header, headerAttempt),
 	}
+	g.call.handover, _ = strconv.Atoi(header(m.Header, headerHandover)) // 0 is none
 	g.call.key, _ = call.ParseKey(header(m.Header, headerKey))
 }
 
@@ -132,6 +137,9 @@ func (g *givenUp) word() string {
 // and all: then the body is what is known about it.
 func (g *givenUp) letter() call.DeadLetter {
 	detail := fmt.Sprintf("handed out %d times by %s and never acked", g.Deliveries, g.Consumer)
+	if g.swept {
+		detail = fmt.Sprintf("found by the sweep: %s is past it and will not hand it out again, and no notice of the server told why", g.Consumer)
+	}
 	if g.terminated {
 		detail = fmt.Sprintf("ended as unusable at delivery %d of %s: %s", g.Deliveries, g.Consumer, g.Reason)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/callfan/callfan/pkg/call"
 )
 
 // Conn is a connection to NATS, for one dispatcher or one executor. It reconnects
@@ -27,6 +29,8 @@ type Conn struct {
 	denied *denials
 	// probe asks JetStream something that this client is allowed to ask.
 	probe atomic.Pointer[func(context.Context) error]
+	// answer says how a call stands, once ServeOutcomes was called.
+	answer atomic.Pointer[func(context.Context, call.Question) (call.Standing, error)]
 
 	mu sync.Mutex
 	// changed is closed and replaced whenever the connection comes or goes.

@@ -47,6 +47,28 @@ type installation struct {
 	dispatcher *Conn
 	registry   *Registry
 	nonces     call.Nonces
+	repairs    repairs
+}
+
+// repairs counts what the registry tells of.
+type repairs struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (r *repairs) told(kind string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count == nil {
+		r.count = map[string]int{}
+	}
+	r.count[kind] += n
+}
+
+func (r *repairs) of(kind string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count[kind]
 }
 
 func install(t testing.TB, cfg Config, opts ...testservers.NATSOption) *installation {
@@ -68,7 +90,7 @@ func installOn(t testing.TB, server *testservers.NATSServer, cfg Config) *instal
 	i.nonces = call.NewNonces(secret)
 	serving, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	i.registry, err = i.dispatcher.ServeRegistry(serving)
+	i.registry, err = i.dispatcher.ServeRegistry(serving, WithRepairs(i.repairs.told))
 	require.NoError(t, err)
 	return i
 }

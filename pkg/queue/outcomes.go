@@ -23,6 +23,7 @@ const concurrentAnswers = 64
 // unknown, an outcome of the attempt that waits in the results stream counts as an
 // answer too.
 func (c *Conn) ServeOutcomes(ctx context.Context, answer func(context.Context, call.Question) (call.Standing, error)) error {
+	c.answer.Store(&answer)
 	return c.serve(ctx, c.names.outcome("*"), func(ctx context.Context, m *nats.Msg) []byte {
 		q := call.Question{Token: lastToken(m.Subject)}
 		err := members(m.Data, func(name, value []byte) (err error) {

@@ -132,6 +132,7 @@ func (r *Registry) rescue(ctx context.Context) error {
 	for subject, upTo := range r.passed {
 		moved, err := r.moveAll(ctx, subject, upTo)
 		if moved > 0 {
+			r.repaired(RepairMovedCall, moved)
 			r.c.log.Warn("moved waiting calls to a consumer that had passed them", "subject", subject, "calls", moved)
 		}
 		if err != nil {
@@ -184,10 +185,10 @@ func (r *Registry) checkPools(ctx context.Context) {
 		for _, pool := range r.pools() {
 			errs = append(errs, r.checkPool(ctx, pool))
 		}
-		errs = append(errs, r.c.sweepResults(ctx))
+		errs = append(errs, r.sweepCalls(ctx), r.sweepResults(ctx))
 		err := errors.Join(errs...)
 		if err != nil && !failed && ctx.Err() == nil {
-			r.c.log.Warn("cannot check the pools and the results stream", "error", err)
+			r.c.log.Warn("cannot check the pools and the two queues", "error", err)
 		}
 		failed = err != nil
 	}

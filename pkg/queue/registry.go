@@ -27,6 +27,8 @@ type Registry struct {
 	kv jetstream.KeyValue
 	// accept judges definitions; nil takes all valid ones.
 	accept func(call.Function) error
+	// told is told of repairs; it may be nil.
+	told func(kind string, n int)
 
 	// deciding lets one registration at a time change anything.
 	deciding sync.Mutex
@@ -35,6 +37,8 @@ type Registry struct {
 	// passed are the subjects that may hold calls which their consumer has passed,
 	// with the last sequence that can be such a call.
 	passed map[string]uint64
+	// suspects are the calls that the last sweep found stuck, by sequence, and since when.
+	suspects map[uint64]time.Time
 
 	mu      sync.RWMutex
 	records map[string]record // by token

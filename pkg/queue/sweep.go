@@ -16,7 +16,8 @@ import (
 // that would stay for ever. (A call cannot get here, since calls carry an expiry and
 // this stream takes none.) The first message of each such subject is kept as a dead
 // letter.
-func (c *Conn) sweepResults(ctx context.Context) error {
+func (r *Registry) sweepResults(ctx context.Context) error {
+	c := r.c
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
 	stream, err := c.js.Stream(ctx, c.names.results())
@@ -34,6 +35,7 @@ func (c *Conn) sweepResults(ctx context.Context) error {
 		if err := c.sweepSubject(ctx, stream, subject); err != nil {
 			return fmt.Errorf("sweep %s: %w", subject, err)
 		}
+		r.repaired(RepairOrphanOutcome, int(count)) //nolint:gosec // a count of messages
 		c.log.Warn("removed messages that no partition takes from the results stream", "subject", subject, "messages", count)
 	}
 	return nil
