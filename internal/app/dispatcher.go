@@ -100,15 +100,16 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	// Executors are answered until the dispatcher has stopped.
 	desk, closeDesk := context.WithCancel(context.WithoutCancel(ctx))
 	d.closes.push("registry", func(context.Context) error { closeDesk(); return nil })
+	observer := d.observers()
 	arguments := &schema.Validator{Logger: d.log}
-	registry, err := p.conn.ServeRegistry(desk, queue.WithAcceptance(arguments.Accept))
+	registry, err := p.conn.ServeRegistry(desk, queue.WithAcceptance(arguments.Accept), queue.WithRepairs(counted(observer)))
 	if err != nil {
 		return err
 	}
 	d.serveAdvisories(desk, p.conn)
 	cfg := d.opts.Dispatcher
 	cfg.Secret = p.secret
-	cfg.Observer = d.observers()
+	cfg.Observer = observer
 	running, err := dispatcher.New(cfg, planted(dispatcher.Parts{
 		API: d.api, Queue: p.conn, Store: p.store, Functions: registry, Source: d.source(),
 		Arguments: arguments,

@@ -55,6 +55,15 @@ func (o observers) Owned(partitions, sessions int) {
 	}
 }
 
+// counted reports each repair of the queue as an event of its kind's name.
+func counted(observer dispatcher.Observer) func(kind string, n int) {
+	return func(kind string, n int) {
+		for range n {
+			observer.Count(kind)
+		}
+	}
+}
+
 // joining notes the first renewal of the leases, for readiness.
 type joining struct{ d *Dispatcher }
 

@@ -122,6 +122,11 @@ const (
 	EventSubstituted    = "substituted"
 	EventOtherAction    = "other_action"
 	EventAuthRefused    = "auth_refused"
+
+	// Repairs of the queue, under the names that its adapter gives them.
+	EventStuckCall     = "stuck_call"
+	EventMovedCall     = "moved_call"
+	EventOrphanOutcome = "orphan_outcome"
 )
 
 type noObserver struct{}

@@ -93,6 +93,7 @@ var events = []string{
 	dispatcher.EventRecordRestored, dispatcher.EventCallMissed,
 	dispatcher.EventResent, dispatcher.EventRelisted, dispatcher.EventRepairedText, dispatcher.EventSubstituted,
 	dispatcher.EventOtherAction, dispatcher.EventAuthRefused,
+	dispatcher.EventStuckCall, dispatcher.EventMovedCall, dispatcher.EventOrphanOutcome,
 }
 
 // reasons are those that become labels; executors may send others.
