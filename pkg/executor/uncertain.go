@@ -87,10 +87,10 @@ func (v *delivery) wanted() (ending, bool) {
 // crashed ends a call whose earlier deliveries all ended without an outcome. Whether the
 // function crashed its executors or they were lost for another reason is not known.
 func (v *delivery) crashed() ending {
-	switch v.f.onUncertain(v.d) {
-	case call.UncertainRerun:
+	switch {
+	case v.f.policy.Effects == call.EffectsNone:
 		return failed(call.ReasonCrashed, crashedText)
-	case call.UncertainPark:
+	case v.f.onUncertain(v.d) == call.UncertainPark:
 		return uncertain(fmt.Sprintf("it crashed its executor, or its executor was lost, %d times in a row", v.Deliveries()-1))
 	default:
 		return failed(call.ReasonCrashed, crashedText+"; "+unknownOutcomeText)

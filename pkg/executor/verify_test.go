@@ -175,6 +175,26 @@ func TestWhatIsDoneWithAnUncertainCall(t *testing.T) {
 	}
 }
 
+func TestWhatCrashedTooOftenMayHaveTakenEffect(t *testing.T) {
+	t.Parallel()
+	for effects, text := range map[call.Effects]string{
+		call.EffectsNone:        crashedText,
+		call.EffectsIdempotent:  crashedText + "; " + unknownOutcomeText, // the same once more would be another call, under another key
+		call.EffectsSideEffects: crashedText + "; " + unknownOutcomeText,
+	} {
+		t.Run(string(effects), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, _ := verifying(t, nil, WithEffects(effects))
+				b.start()
+				b.deliverAgain(dispatch("f", 1), crashLimit)
+				require.Equal(t, text, b.outcome().Error)
+				require.NoError(t, b.end())
+			})
+		})
+	}
+}
+
 func TestVerifyHandlerGetsTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
