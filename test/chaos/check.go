@@ -26,6 +26,12 @@ func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end t
 			return err
 		}
 		r.countEffects(f, lines, h)
+		for _, l := range lines {
+			if l.Event == effects.Start && o.startedAfter(l.Key, time.UnixMilli(l.At)) {
+				r.RunAgain++
+				r.example("run again %s %s (%s) at %s, after its success was published", f.Name, l.Key, l.Number, time.UnixMilli(l.At).Format("15:04:05.000"))
+			}
+		}
 	}
 	for _, p := range w.planned {
 		r.Calls++

@@ -177,6 +177,16 @@ func TestAnOvertakenSuccessIsCounted(t *testing.T) {
 	require.Equal(t, 1, w.check().Overtaken)
 }
 
+func TestARunAfterAPublishedSuccessIsCounted(t *testing.T) {
+	w := newWorld(t)
+	c := w.of(effects.None)
+	w.published(c, "success")
+	require.Zero(t, w.check().RunAgain, "it ran before")
+	w.out.since[c.key] = time.Now().Add(-2 * onItsWay)
+	w.did(c, effects.Start, "another run")
+	require.Equal(t, 2, w.check().RunAgain, "the first one now as well")
+}
+
 func TestManyRepeatedResultsFail(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range w.w.planned {

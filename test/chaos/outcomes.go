@@ -20,6 +20,8 @@ type outcomes struct {
 	mu sync.Mutex
 	// succeeded are the calls, session/turn/call, whose first final outcome was a success; others had a failure.
 	succeeded map[string]bool
+	// since is when the first success of a call was published.
+	since map[string]time.Time
 	// left are the calls of which the stream holds an outcome at the end; nil when that could not be read.
 	left map[string]bool
 }
@@ -44,6 +46,12 @@ func (o *outcomes) note(m *nats.Msg) {
 	defer o.mu.Unlock()
 	if _, known := o.succeeded[key]; !known {
 		o.succeeded[key] = success
+	}
+	if _, known := o.since[key]; !known && success {
+		if o.since == nil {
+			o.since = map[string]time.Time{}
+		}
+		o.since[key] = time.Now()
 	}
 }
 
@@ -92,6 +100,17 @@ func (o *outcomes) kept(key string) bool {
 	defer o.mu.Unlock()
 	return o.left == nil || o.left[key]
 }
+
+// startedAfter says whether a handler was entered well after a success of the call was published.
+func (o *outcomes) startedAfter(key string, at time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	since, known := o.since[key]
+	return known && at.Sub(since) > onItsWay
+}
+
+// onItsWay is more than an executor needs between what it is told about a call and the start of its handler.
+const onItsWay = time.Second
 
 // firstSucceeded says whether the call's first final outcome was a success.
 func (o *outcomes) firstSucceeded(key string) bool {

@@ -56,6 +56,9 @@ type Report struct {
 	// Runs are entries of handlers, Effects side effects.
 	Runs    int `json:"runs"`
 	Effects int `json:"effects"`
+	// RunAgain are entries after a success of the same call was published. It is not part of Pass: who is cut off, or lost
+	// its store, may be told too late.
+	RunAgain int `json:"run_again"`
 	// Verified counts the verify handlers' answers "not done", after which a call was run again.
 	Verified int `json:"verified_not_done"`
 	// Resubmitted counts identical results that were accepted again; Replays POSTs that the API knew by their key.
