@@ -39,6 +39,9 @@ func documents(t *testing.T) []document {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, "*.md"))
 	require.NoError(t, err)
+	protocol, err := filepath.Glob(filepath.Join(root, "protocol/*.md"))
+	require.NoError(t, err)
+	paths = append(paths, protocol...)
 	require.NoError(t, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".md") {
 			paths = append(paths, path)
