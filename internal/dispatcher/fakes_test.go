@@ -22,6 +22,8 @@ type memory struct {
 	notes    map[call.Key][]string
 	// slow is how long a claim takes.
 	slow time.Duration
+	// slowMoves is how long moves take.
+	slowMoves time.Duration
 }
 
 func newMemory(sessions ...string) *memory {
@@ -89,6 +91,7 @@ func (m *memory) Complete(_ context.Context, _ []uint64, completions []results.C
 }
 
 func (m *memory) Move(_ context.Context, _ uint64, moves []results.Move) ([]results.Moved, error) {
+	<-time.After(m.slowMoves)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []results.Moved

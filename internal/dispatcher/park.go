@@ -37,7 +37,7 @@ func (s *session) park(t *tracked, why string, dv *call.Delivered) {
 		defer cancel()
 		err := s.record(ctx, []results.Move{move})
 		return func() {
-			t.busy = false
+			s.free(t)
 			if err != nil {
 				s.notRecorded(err)
 				s.later(time.Second, func() {

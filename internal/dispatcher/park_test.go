@@ -175,6 +175,30 @@ func TestAnotherRunsOutcomeDoesNotEndTheDoubt(t *testing.T) {
 	})
 }
 
+func TestResultThatIsFasterThanAMoveIsSent(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []call.Kind{call.Uncertain, call.Retry} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, key := parkedBench()
+				b.function.Policy.Attempts = 3
+				b.queue.run = nil
+				b.store.slowMoves = 100 * time.Millisecond
+				b.run(t, Config{}, func() {
+					wait(10 * time.Second)
+					d := b.queue.dispatches()[0]
+					b.queue.deliver(d, withIDs(d, call.Outcome{Kind: kind, Reason: "one run of two"}))
+					wait(50 * time.Millisecond)
+					b.queue.deliver(d, withIDs(d, call.Outcome{Kind: call.Success, Output: []byte(`"the other run"`)}))
+					wait(time.Second)
+					require.Equal(t, call.Settled, b.store.state(key))
+				})
+			})
+		})
+	}
+}
+
 // withIDs is the outcome of a dispatch.
 func withIDs(d call.Dispatch, o call.Outcome) call.Outcome {
 	o.Key, o.Nonce = d.Key, d.Nonce

@@ -205,7 +205,7 @@ func (s *session) published(due []*tracked, errs []error) {
 	for i, t := range due {
 		switch err := errs[i]; {
 		case err == nil, s.d.queue.Gone(err):
-			t.busy = false
+			s.free(t)
 			t.published = true
 			if err != nil {
 				s.lostSight(t, time.Now())
@@ -219,7 +219,7 @@ func (s *session) published(due []*tracked, errs []error) {
 				s.d.obs.Count(EventRepublished)
 			}
 		case s.d.queue.TooLarge(err):
-			t.busy = false
+			s.free(t)
 			s.fail(t, call.ReasonTooLarge, "the call is too large to be handed to an executor: "+err.Error())
 		default:
 			failed, failure = append(failed, t), err
@@ -259,7 +259,7 @@ func (s *session) notPublished(due []*tracked, err error) {
 	}
 	now := time.Now()
 	for _, t := range due {
-		t.busy = false
+		s.free(t)
 		if t.backoff == nil {
 			t.backoff = delays(250*time.Millisecond, 10*time.Second)
 		}
@@ -353,7 +353,7 @@ func (s *session) save(t *tracked, c results.Completion, dv *call.Delivered) {
 		done, err := s.d.store.Complete(ctx, []uint64{s.p.fence}, []results.Completion{c})
 		return func() {
 			s.completing--
-			t.busy = false
+			s.free(t)
 			switch {
 			case err != nil:
 				s.fault(troubleSave, err)

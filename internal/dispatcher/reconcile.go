@@ -314,9 +314,8 @@ func (s *session) claimed(claims []results.Claim, recs []results.Record, err err
 	s.recovered(troubleClaim)
 	for i, r := range recs {
 		t := s.calls[claims[i].Key]
-		t.busy = false
+		s.free(t)
 		if t.state != call.Absent { // an outcome was faster than this answer, and is newer
-			s.wantSubmit(now)
 			continue
 		}
 		s.reach(t, r.State, "", now)

@@ -34,7 +34,7 @@ func (s *session) retry(t *tracked, dv call.Delivered, now time.Time) {
 		defer cancel()
 		err := s.record(ctx, []results.Move{failed})
 		return func() {
-			t.busy = false
+			s.free(t)
 			if err != nil {
 				s.notRecorded(err)
 				s.later(time.Second, func() { s.notAResult(dv, t.attempt) })

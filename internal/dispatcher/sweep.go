@@ -119,7 +119,7 @@ func (s *session) restore(t *tracked) {
 		}
 		return func() {
 			s.claims.running--
-			t.busy = false
+			s.free(t)
 			switch {
 			case errors.Is(err, results.ErrFenced):
 				s.p.lost()

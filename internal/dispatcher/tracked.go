@@ -91,6 +91,13 @@ func (s *session) letGo() {
 	}
 }
 
+// free ends the wait for an answer about the call. A result may have come meanwhile,
+// which was not sent for as long.
+func (s *session) free(t *tracked) {
+	t.busy = false
+	s.wantSubmit(time.Now())
+}
+
 // reach takes over a state that the store shows. A step that leads there is reported;
 // several steps of another owner, of which only the last is seen, are not.
 func (s *session) reach(t *tracked, to call.State, reason string, now time.Time) {

@@ -33,7 +33,7 @@ func (s *session) withdraw(t *tracked) {
 		defer cancel()
 		withdrawn, err := s.d.queue.Withdraw(ctx, d)
 		return func() {
-			t.busy = false
+			s.free(t)
 			now := time.Now()
 			s.due.deadlines = earlier(s.due.deadlines, now)
 			switch {
