@@ -125,6 +125,7 @@ func TestDevServesADeveloper(t *testing.T) {
 	require.Contains(t, second.Stderr.String(), "address already in use")
 	require.Equal(t, exitOK, d.Stop())
 	require.NotContains(t, d.Stderr.String(), "level=ERROR")
+	require.Contains(t, d.Stderr.String(), `msg="connected to NATS" server="in this process"`)
 }
 
 func TestDevOwnsItsDirectory(t *testing.T) {

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ func TestParkedCallsOutliveTheirDispatcher(t *testing.T) {
 			o.Queue.Prefix, o.Redis = "p"+prefix(name), store
 			session := api.create(t, oneCall, nil)
 			o.Sessions = []string{session}
+			o.Dispatcher.MaxResultBytes = 1 << 20
 			first := run(t, o)
 
 			conn, err := queue.Connect(t.Context(), queue.Config{URL: server.URL(), Prefix: o.Queue.Prefix, Logger: logger(t)})
@@ -70,6 +72,8 @@ func TestParkedCallsOutliveTheirDispatcher(t *testing.T) {
 			require.Contains(t, last.Note, "no trace")
 			require.Contains(t, shown.Explanation, "no trace")
 			require.WithinDuration(t, shown.Claimed, shown.History[0].At, time.Second)
+			large := ops.Decision{Output: []byte(`"` + strings.Repeat("a", 2<<20) + `"`)}
+			require.ErrorContains(t, second.door(t).Decide(t.Context(), c.Key, large), "this result cannot be submitted: it has 2097154 bytes, and --max-result-bytes is 1048576")
 			require.NoError(t, second.door(t).Decide(t.Context(), c.Key, ops.Decision{Output: []byte(`"by \u003chand>"`), By: "mary"}))
 			api.awaitTurns(t, 1)
 			_, metrics := get(t, "http://"+second.Addr()+"/metrics")
