@@ -127,15 +127,18 @@ func (d *Dispatcher) Standing(ctx context.Context, q call.Question) (call.Standi
 	if err != nil {
 		return "", err
 	}
-	standing := recs[0].State.Standing()
+	rec := recs[0]
 	attempt, genuine := d.nonces.Check(q.Key, q.Token, q.Nonce)
-	if standing == call.StandingPending && genuine &&
-		(attempt < recs[0].Attempt || attempt == recs[0].Attempt && recs[0].State == call.Retrying) {
-		// Its outcome was a technical failure, and another attempt follows: this one must
-		// not run beside it.
-		return call.StandingAnswered, nil
+	if rec.State.Standing() != call.StandingPending || !genuine {
+		return rec.State.Standing(), nil
 	}
-	return standing, nil
+	switch {
+	case attempt < rec.Attempt, attempt == rec.Attempt && rec.State == call.Retrying:
+		return call.StandingAnswered, nil // it failed for a technical reason: another attempt follows
+	case attempt == rec.Attempt && q.Handover > 0 && q.Handover < rec.Handover:
+		return call.StandingAnswered, nil // it was given back, or lost sight of: another hand-over follows
+	}
+	return call.StandingPending, nil
 }
 
 // SessionInfo describes a session that this replica serves.
