@@ -8,6 +8,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"unicode/utf16"
@@ -107,9 +108,10 @@ func TestFixtureOutputs(t *testing.T) {
 
 // decision is what an executor does with a delivery.
 type decision struct {
-	// Deliveries, Uncertain, Standing, OnUncertain and Verify are what it knows. Standing is
-	// what a dispatcher answers if it is asked; verify what the verify handler does, empty
+	// What it knows: the function's effects, the delivery, and the call's choice. Standing is
+	// what a dispatcher answers if it is asked, Verify what the verify handler does, empty
 	// without one.
+	Effects     call.Effects     `json:"effects"`
 	Deliveries  int              `json:"deliveries"`
 	Uncertain   bool             `json:"uncertain"`
 	OnUncertain call.OnUncertain `json:"on_uncertain"`
@@ -126,6 +128,8 @@ type decided struct {
 	Runs     bool      `json:"runs"`
 	Kind     call.Kind `json:"kind"`
 	Cause    string    `json:"cause"`
+	// Unknown: the text of the failure has to say that the outcome is unknown.
+	Unknown bool `json:"says_unknown"`
 }
 
 // The ways of a verify handler.
@@ -140,9 +144,10 @@ func decisions() []decision {
 	var all []decision
 	choices := []call.OnUncertain{call.UncertainRerun, call.UncertainVerify, call.UncertainFail, call.UncertainPark}
 	for _, choice := range choices {
-		all = append(all, decision{Deliveries: 1, OnUncertain: choice, Standing: call.StandingAnswered, Verify: verifyDone})
+		all = append(all, decision{Effects: call.EffectsSideEffects, Deliveries: 1, OnUncertain: choice, Standing: call.StandingAnswered, Verify: verifyDone})
 	}
 	for _, again := range []decision{{Deliveries: 1, Uncertain: true}, {Deliveries: 2}, {Deliveries: 3}, {Deliveries: 4}} {
+		again.Effects = call.EffectsSideEffects
 		for _, choice := range choices {
 			again.OnUncertain, again.Verify = choice, ""
 			for _, again.Standing = range []call.Standing{call.StandingAnswered, call.StandingCancelled} {
@@ -155,6 +160,13 @@ func decisions() []decision {
 			}
 		}
 	}
+	for _, effects := range []call.Effects{call.EffectsNone, call.EffectsIdempotent} {
+		for _, choice := range choices {
+			for _, n := range []int{2, 4} {
+				all = append(all, decision{Effects: effects, Deliveries: n, OnUncertain: choice, Standing: call.StandingPending})
+			}
+		}
+	}
 	return all
 }
 
@@ -163,7 +175,7 @@ func (c decision) decide(t *testing.T) (got decided) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBundle(t, Config{})
-		opts := []Option{}
+		opts := []Option{WithEffects(c.Effects)}
 		if c.Verify != "" {
 			opts = append(opts, WithVerify(func(context.Context, Call) (Verdict, error) {
 				got.Verified = true
@@ -188,6 +200,7 @@ func (c decision) decide(t *testing.T) (got decided) {
 		require.Zero(t, b.q.left(), "every decision ends in an ack: %+v", c)
 		if all := b.q.reported(); len(all) > 0 {
 			got.Kind, got.Cause = all[0].Kind, all[0].Cause
+			got.Unknown = strings.Contains(all[0].Error, unknownOutcomeText)
 		}
 		require.NoError(t, b.end())
 	})

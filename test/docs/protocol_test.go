@@ -142,6 +142,9 @@ func TestTheProtocolPageKnowsEveryWord(t *testing.T) {
 			says("member", member)
 		}
 	}
+	for _, text := range []string{call.CrashedText, call.UnknownOutcomeText} {
+		says("text", text)
+	}
 	for _, cause := range causes(t) {
 		says("cause", cause)
 	}
