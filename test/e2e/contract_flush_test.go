@@ -57,7 +57,7 @@ func TestContract_RedisLosesItsDataAtAnyInstant(t *testing.T) {
 		last = steps()
 		require.NoError(t, client.FlushAll(t.Context()).Err())
 	}
-	require.Greater(t, flushes, 20)
+	require.Greater(t, flushes, 5)
 	for _, id := range ids {
 		s.idle(id)
 		for callID, answer := range s.answers(id) {
