@@ -22,4 +22,6 @@
 // but the reason as they are in the call's headers (ADR 0013).
 //
 // Arguments and outputs are copied as the bytes they are, never re-encoded.
+//
+// docs/protocol.md is the protocol in full, protocol/ its schemas and fixtures.
 package queue
