@@ -244,7 +244,7 @@ func (s *session) published(due []*tracked, errs []error) {
 func (s *session) lostSight(t *tracked, now time.Time) {
 	s.log.Debug("a call was published before and is over", "turn_id", t.Turn, "call_id", t.Key.Call,
 		"function", t.Function, "attempt", t.attempt)
-	t.gone, t.publishAt = true, t.tried.Add(s.d.cfg.DuplicateWindow/3)
+	t.gone, t.publishAt = true, t.tried.Add(2*s.d.cfg.OutcomeLease)
 	if soon := now.Add(2 * time.Second); t.publishAt.Before(soon) {
 		t.publishAt = soon
 	}

@@ -130,6 +130,9 @@ func (c *Conn) Secret(ctx context.Context) ([]byte, error) {
 // createOrGet stores value under key unless there is one, and gives what is stored.
 func (c *Conn) createOrGet(ctx context.Context, key string, value []byte) ([]byte, error) {
 	kv, err := c.js.KeyValue(ctx, c.names.bucket())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, errRaced // another replica has just made it, and the server that was asked does not know yet
+	}
 	if err != nil {
 		return nil, err
 	}
