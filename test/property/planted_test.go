@@ -35,6 +35,11 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			plant:  func(w *world) { w.pool.careless = true },
 			finds:  "took effect 2 times",
 		},
+		"an operator whom nobody waits for": {
+			script: script{{op: opList, calls: []plan{{function: parks, fates: []fate{diesEarly}}}}},
+			plant:  func(w *world) { w.pool.careless = true },
+			finds:  "without an operator's decision",
+		},
 		"a store that replaces results": {
 			script: script{{op: opList, calls: []plan{{function: reads, fates: []fate{stallsLate, fails}, work: 100 * ms}}}, {op: opNothing, after: 400 * ms}},
 			plant:  func(w *world) { w.store = recorder{&overwriting{Store: w.store.(recorder).Store}, w.check} },
