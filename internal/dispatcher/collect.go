@@ -229,7 +229,7 @@ func (s *session) lateOutcome(dv call.Delivered) {
 // unknownToStore handles a genuine outcome of which the store has no record, so the
 // store lost it: the outcome's message is the second copy.
 func (s *session) unknownToStore(t *tracked, dv call.Delivered) {
-	if t != nil && t.state.Open() && t.listed && !t.busy {
+	if t != nil && !t.busy && (t.state.Open() && t.listed || t.result != nil) {
 		s.rebuild(t, dv)
 		return
 	}
@@ -246,6 +246,11 @@ func (s *session) rebuild(t *tracked, dv call.Delivered) {
 	delete(s.orphans, t.Key)
 	if call.Token(t.Function) != dv.Token {
 		dv.Ack()
+		return
+	}
+	if t.result != nil && t.outcomeID != dv.ID { // the store lost it, the session did not
+		s.restore(t)
+		s.late(dv, results.Record{State: t.state, Result: t.result, OutcomeID: t.outcomeID})
 		return
 	}
 	attempt, _ := s.d.attemptOf(dv)

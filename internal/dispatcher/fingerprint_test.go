@@ -36,3 +36,30 @@ func TestAnotherResultOfTheSameAttemptIsNotARepetition(t *testing.T) {
 		})
 	})
 }
+
+// An executor that asks while the store has lost everything is told so, and perhaps
+// answers that nobody knows.
+func TestResultInMemoryOutlivesTheStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.api.lose = func() bool { return true }
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			d := b.queue.dispatches()[0]
+			b.queue.deliver(d, withIDs(d, call.Outcome{Kind: call.Success, Output: []byte(`"done"`)}))
+			wait(time.Second)
+			b.store.mu.Lock()
+			clear(b.store.records)
+			b.store.mu.Unlock()
+			b.queue.deliver(d, withIDs(d, call.Outcome{Kind: call.Failure, Error: "nobody knows", Cause: call.ReasonUnknownOutcome}))
+			wait(time.Minute)
+			_, batches := b.api.seen()
+			require.Greater(t, len(batches), 1, "the API lists it on, so it is sent again")
+			for _, batch := range batches {
+				require.Equal(t, `"done"`, string(batch.Answers[0].Result.Output))
+			}
+			require.True(t, b.store.state(d.Key).Saved())
+		})
+	})
+}

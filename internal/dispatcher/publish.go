@@ -203,15 +203,16 @@ func (s *session) published(due []*tracked, errs []error) {
 	var failed []*tracked
 	var failure error
 	for i, t := range due {
+		if t.state == call.Retrying || t.state == call.Held || t.state == call.Parked {
+			// On record since before the publication, whatever became of that.
+			s.enter(t, call.Seen, "", time.Now())
+		}
 		switch err := errs[i]; {
 		case err == nil, s.d.queue.Gone(err):
 			s.free(t)
 			t.published = true
 			if err != nil {
 				s.lostSight(t, time.Now())
-			}
-			if t.state == call.Retrying || t.state == call.Held || t.state == call.Parked {
-				s.enter(t, call.Seen, "", time.Now())
 			}
 			t.backoff = nil
 			s.due.deadlines = earlier(earlier(s.due.deadlines, t.overdue()), t.tried.Add(s.d.cfg.DuplicateWindow/4))
