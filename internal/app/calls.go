@@ -68,9 +68,8 @@ func shown(r results.Record) ops.Call {
 	return c
 }
 
-// Decide takes an operator's decision about a call without a result. Errors wrap
-// ops.ErrUnfit for a result that is too large, or those of dispatcher.Decide. Before the
-// start it fails with ops.ErrNotStarted.
+// Decide takes an operator's decision about a call without a result. Errors wrap those of
+// dispatcher.Decide. Before the start it fails with ops.ErrNotStarted.
 func (d *Dispatcher) Decide(ctx context.Context, key call.Key, decision ops.Decision) error {
 	running, _, err := d.state.dispatcher()
 	if err != nil {
@@ -80,13 +79,9 @@ func (d *Dispatcher) Decide(ctx context.Context, key call.Key, decision ops.Deci
 	if !made.Rerun {
 		made.Result = decision.Result()
 	}
-	size, limit := len(made.Result.Output)+len(made.Result.Error), d.opts.Dispatcher.MaxResultBytes
-	if limit > 0 && size > limit {
-		return fmt.Errorf("%w: it has %d bytes, and --max-result-bytes is %d", ops.ErrUnfit, size, limit)
-	}
 	err = running.Decide(ctx, key, made)
 	if errors.Is(err, queue.ErrTooLarge) || errors.Is(err, queue.ErrInvalidOutcome) {
-		return fmt.Errorf("%w: %w", ops.ErrUnfit, err)
+		return fmt.Errorf("%w: %w", dispatcher.ErrUnusable, err)
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func TestParkedCallsOutliveTheirDispatcher(t *testing.T) {
 			require.Contains(t, shown.Explanation, "no trace")
 			require.WithinDuration(t, shown.Claimed, shown.History[0].At, time.Second)
 			large := ops.Decision{Output: []byte(`"` + strings.Repeat("a", 2<<20) + `"`)}
-			require.ErrorContains(t, second.door(t).Decide(t.Context(), c.Key, large), "this result cannot be submitted: it has 2097154 bytes, and --max-result-bytes is 1048576")
+			require.ErrorContains(t, second.door(t).Decide(t.Context(), c.Key, large), "the result cannot be submitted: result too large (2097154 bytes, limit 1048576)")
 			require.NoError(t, second.door(t).Decide(t.Context(), c.Key, ops.Decision{Output: []byte(`"by \u003chand>"`), By: "mary"}))
 			api.awaitTurns(t, 1)
 			_, metrics := get(t, "http://"+second.Addr()+"/metrics")

@@ -16,6 +16,8 @@ var (
 	ErrAnswered = errors.New("the call has a result or has ended; nothing is left to decide")
 	// ErrNotParked: only a parked call can be run again by a decision.
 	ErrNotParked = errors.New("the call is not parked; it can be answered, and is not run again while it may be running")
+	// ErrUnusable: the API would not take the result; the error says why.
+	ErrUnusable = errors.New("the result cannot be submitted")
 )
 
 // Decision is what an operator decides about a call that has no result.
@@ -33,6 +35,9 @@ type Decision struct {
 // the first result of a call wins, as always. Of two decisions of the same kind about
 // the same attempt the first counts, and the second is dropped without an error.
 func (d *Dispatcher) Decide(ctx context.Context, key call.Key, decision Decision) error {
+	if err := d.usable(decision); err != nil {
+		return err
+	}
 	recs, err := d.store.Get(ctx, []call.Key{key})
 	if err != nil {
 		return err
@@ -60,6 +65,19 @@ func (d *Dispatcher) Decide(ctx context.Context, key call.Key, decision Decision
 		Nonce:     d.nonces.Decision(key, call.Token(rec.Function), attempt),
 		Partition: call.Partition(key.Session, d.cfg.Partitions),
 	}, o)
+}
+
+// usable refuses a result in whose place the model would get an error: that could not be
+// taken back.
+func (d *Dispatcher) usable(decision Decision) error {
+	if decision.Rerun {
+		return nil
+	}
+	got := d.acceptable(decision.Result)
+	if got.Success != decision.Result.Success || !got.Success && got.Error != decision.Result.Error {
+		return fmt.Errorf("%w: %s", ErrUnusable, got.Error)
+	}
+	return nil
 }
 
 func operator(by string) string {

@@ -113,6 +113,10 @@ func TestDecisionsThatDoNotApply(t *testing.T) {
 			require.Len(t, b.queue.dispatches(), 1)
 			require.Len(t, b.queue.buried, 1)
 
+			for _, output := range []string{`{"an":"object"}`, `[]`, `[{"type":"text","text":"x"}]`, `[{"type":"input_text","text":"a","text":"b"}]`} {
+				err := b.d.Decide(context.Background(), key, Decision{Result: call.Result{Success: true, Output: []byte(output)}})
+				require.ErrorIs(t, err, ErrUnusable, output)
+			}
 			require.NoError(t, b.d.Decide(context.Background(), key, Decision{Result: call.Result{Error: "enough"}}))
 			wait(time.Second)
 			_, batches := b.api.seen()

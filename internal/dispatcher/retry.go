@@ -27,7 +27,8 @@ func (s *session) retry(t *tracked, dv call.Delivered, now time.Time) {
 	t.busy = true
 	failed := results.Move{
 		Key: t.Key, To: call.Retrying, Attempt: t.attempt, Handover: t.handover,
-		Note: noteFrom(dv.Outcome, "technical failure: "+dv.Outcome.Reason),
+		Note: noteFrom(dv.Outcome, fmt.Sprintf("attempt %d from %s; technical failure: %s",
+			t.attempt+1, at.UTC().Format(time.RFC3339), dv.Outcome.Reason)),
 	}
 	s.async(func() func() {
 		ctx, cancel := context.WithTimeout(s.p.ctx, requestTimeout)

@@ -44,7 +44,7 @@ type Admin interface {
 	// states, open or saved ones, the oldest first.
 	CallsIn(ctx context.Context, states []call.State, limit int) (CallList, error)
 	// Decide takes an operator's decision about a call without a result. Errors wrap
-	// dispatcher.ErrNoCall, ErrAnswered or ErrNotParked, or ErrUnfit.
+	// dispatcher.ErrNoCall, ErrAnswered, ErrNotParked or ErrUnusable.
 	Decide(ctx context.Context, key call.Key, d Decision) error
 	DeadLetters
 }

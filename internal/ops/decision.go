@@ -27,10 +27,6 @@ type Decision struct {
 	By string
 }
 
-// ErrUnfit is what Admin.Decide wraps for a result that cannot reach the API; the error
-// says why.
-var ErrUnfit = errors.New("this result cannot be submitted")
-
 // MaxBy is how many bytes the name of who decided has at most.
 const MaxBy = 100
 
@@ -65,9 +61,6 @@ func (d Decision) Check() error {
 		return errors.New(`"output" is no string; give a content array as "output_json"`)
 	case d.OutputJSON != nil && kind(d.OutputJSON) != '"' && kind(d.OutputJSON) != '[':
 		return errors.New(`"output_json" is neither a JSON string nor an array of content parts`)
-	case d.OutputJSON != nil && kind(d.OutputJSON) == '[' && !content(d.OutputJSON):
-		return errors.New(`"output_json" is an array of something else than content parts: ` +
-			`{"type":"input_text","text":"…"} and {"type":"input_image",…}, at least one`)
 	case len(d.By) > MaxBy || strings.ContainsFunc(d.By, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf(`"by" is no name: use at most %d bytes of printable text`, MaxBy)
 	}
@@ -80,24 +73,6 @@ func kind(value []byte) byte {
 		return 0
 	}
 	return bytes.TrimSpace(value)[0]
-}
-
-// content says whether an array has what the API takes as content parts. The model
-// would get an error in place of others, and that could not be taken back.
-func content(array []byte) bool {
-	var parts []struct {
-		Type string  `json:"type"`
-		Text *string `json:"text"`
-	}
-	if json.Unmarshal(array, &parts) != nil {
-		return false
-	}
-	for _, p := range parts {
-		if p.Type != "input_image" && (p.Type != "input_text" || p.Text == nil) {
-			return false
-		}
-	}
-	return len(parts) > 0
 }
 
 // Body is the decision as the body of a request. It is not json.Marshal's, which would
@@ -156,7 +131,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusAccepted)
-	case errors.Is(err, ErrUnfit):
+	case errors.Is(err, dispatcher.ErrUnusable):
 		refuse(w, http.StatusBadRequest, "invalid_decision", err.Error())
 	case errors.Is(err, dispatcher.ErrNoCall):
 		refuse(w, http.StatusNotFound, "unknown_call", err.Error()+"; callfan calls list --state parked lists those that wait for an operator")
