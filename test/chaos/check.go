@@ -27,7 +27,7 @@ func check(r *Report, w *workload, a *api, o *outcomes, effectsDir string, end t
 		}
 		r.countEffects(f, lines, h)
 		for _, l := range lines {
-			if l.Event == effects.Start && o.startedAfter(l.Key, time.UnixMilli(l.At)) {
+			if l.Event == effects.Start && l.Uncertain && o.startedAfter(l.Key, time.UnixMilli(l.At)) {
 				r.RunAgain++
 				r.example("run again %s %s (%s) at %s, after its success was published", f.Name, l.Key, l.Number, time.UnixMilli(l.At).Format("15:04:05.000"))
 			}

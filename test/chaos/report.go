@@ -56,7 +56,7 @@ type Report struct {
 	// Runs are entries of handlers, Effects side effects.
 	Runs    int `json:"runs"`
 	Effects int `json:"effects"`
-	// RunAgain are entries after a success of the same call was published. Who is cut off may be told too late, but when
+	// RunAgain are entries of calls known to be uncertain, after a success of the same call was published. Who is cut off may be told too late, but when
 	// that is the rule, outcomes get lost.
 	RunAgain int `json:"run_again"`
 	// Verified counts the verify handlers' answers "not done", after which a call was run again.
