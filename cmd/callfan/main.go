@@ -30,14 +30,15 @@ type commands struct {
 	config.Common
 	config.Logging `embed:"" group:"Logging"`
 
-	Demo      demoCommand      `cmd:"" help:"Show calls travel: NATS, simulator, dispatcher and an executor on this machine, no API key needed."`
-	Dev       devCommand       `cmd:"" help:"Run everything but your executors, for writing them on a laptop."`
-	Simulate  simulateCommand  `cmd:"" help:"Serve the simulator of the OpenAI Agents API."`
-	Ask       askCommand       `cmd:"" help:"Ask an agent that has all registered functions, and print its calls and its answer."`
-	Calls     callsCommand     `cmd:"" help:"Show the calls of a session, or one call and why it is where it is."`
-	Dead      deadCommand      `cmd:"" help:"List, show, replay or drop messages that could not be used."`
-	Functions functionsCommand `cmd:"" help:"List the functions that executors have registered, or show one."`
-	Sessions  sessionsCommand  `cmd:"" help:"Watch sessions, or list those that are watched."`
+	Demo        demoCommand        `cmd:"" help:"Show calls travel: NATS, simulator, dispatcher and an executor on this machine, no API key needed."`
+	Dev         devCommand         `cmd:"" help:"Run everything but your executors, for writing them on a laptop."`
+	Simulate    simulateCommand    `cmd:"" help:"Serve the simulator of the OpenAI Agents API."`
+	Ask         askCommand         `cmd:"" help:"Ask an agent that has all registered functions, and print its calls and its answer."`
+	Calls       callsCommand       `cmd:"" help:"Show the calls of a session, or one call and why it is where it is."`
+	Conformance conformanceCommand `cmd:"" help:"Check that an executor, in any language, keeps to the protocol."`
+	Dead        deadCommand        `cmd:"" help:"List, show, replay or drop messages that could not be used."`
+	Functions   functionsCommand   `cmd:"" help:"List the functions that executors have registered, or show one."`
+	Sessions    sessionsCommand    `cmd:"" help:"Watch sessions, or list those that are watched."`
 
 	DemoWorker workerCommand `cmd:"" name:"demo-worker" hidden:""`
 }

@@ -1,5 +1,6 @@
-// Package embedded runs a nats-server with JetStream inside the process, for demos
-// and for development on one machine. Only cmd/callfan links it.
+// Package embedded runs a nats-server with JetStream inside the process, for demos,
+// for development on one machine, and for the conformance suite. The dispatcher and
+// the executor do not link it.
 package embedded
 
 import (
@@ -37,6 +38,9 @@ type Config struct {
 	MaxStore int64
 	// Logger gets the server's warnings and errors. Defaults to slog.Default().
 	Logger *slog.Logger
+	// Adjust changes the server's options before it starts: users, limits. Defaults to
+	// no change.
+	Adjust func(*server.Options)
 }
 
 // Server is a running nats-server. It is a nats.InProcessConnProvider.
@@ -82,6 +86,9 @@ func Start(cfg Config) (*Server, error) {
 		if n == 0 {
 			opts.Port = server.RANDOM_PORT
 		}
+	}
+	if cfg.Adjust != nil {
+		cfg.Adjust(opts)
 	}
 	lock, err := lockDir(cfg.Dir)
 	if err != nil {

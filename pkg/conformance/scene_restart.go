@@ -1,0 +1,37 @@
+package conformance
+
+import "time"
+
+// restartScene starts the executor before there is a server, and takes it away later.
+func restartScene() scene {
+	var running *placed
+	return scene{
+		name:    "restart",
+		config:  rigConfig{ackWait: 5 * time.Second},
+		ordered: true,
+		act: func(t *trial) {
+			p := t.launch()
+			t.never(1500*time.Millisecond, p.gone, "the executor ended because NATS was not there yet")
+			t.serve()
+			t.registered(p)
+			t.succeeds(t.call("echo", `{"a":1}`), `{"a":1}`)
+			running = t.call("sleep", `{"ms":2500}`)
+			t.started(running)
+			t.server.Stop()
+			pause(t.ctx, time.Second)
+			t.startServer()
+		},
+		checks: []check{
+			full("reconnect/started-before-the-server", func(*trial) {}),
+			full("reconnect/running-call", func(t *trial) {
+				t.eventually(2*patience, func() bool { return len(t.reported(running)) > 0 }, "no outcome of the call that ran during the restart")
+				t.is(t.outcome(running), "slept")
+				t.runs(running, 1)
+			}),
+			core("reconnect/serves-again", func(t *trial) {
+				p := t.call("echo", `{"b":2}`)
+				t.succeeds(p, `{"b":2}`, 2*patience)
+			}),
+		},
+	}
+}
