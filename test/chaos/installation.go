@@ -27,7 +27,9 @@ const (
 	masterName  = "chaos"
 	ackWait     = 5 * time.Second
 	leaseTTL    = 4 * time.Second
-	adminToken  = "of-the-chaos-operator" //nolint:gosec // of a test
+	// startPatience is generous, for a machine that does other things too.
+	startPatience = 3 * time.Minute
+	adminToken    = "of-the-chaos-operator" //nolint:gosec // of a test
 )
 
 // installation is all processes of the run.
@@ -101,7 +103,7 @@ func (i *installation) startNATS(ctx context.Context) error {
 	if err := startAll(i.nats); err != nil {
 		return err
 	}
-	return until(ctx, time.Minute, "the NATS cluster has no leader", func() error {
+	return until(ctx, startPatience, "the NATS cluster has no leader", func() error {
 		if i.conn == nil {
 			conn, err := nats.Connect(i.natsURL, nats.MaxReconnects(-1), nats.ReconnectWait(200*time.Millisecond),
 				nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2))
@@ -151,7 +153,7 @@ func (i *installation) startRedis(ctx context.Context) error {
 	if err := startAll(append(i.redis[:2:2], sentinel)); err != nil {
 		return err
 	}
-	return until(ctx, 30*time.Second, "Redis has no replica", func() error { return i.redisWhole(ctx) })
+	return until(ctx, startPatience, "Redis has no replica", func() error { return i.redisWhole(ctx) })
 }
 
 func (i *installation) redisProcess(name, config string, args ...string) (*process, error) {

@@ -63,7 +63,7 @@ func run(ctx context.Context, cfg Config) (*Report, error) {
 	if err := inst.startCallfan(api.url); err != nil {
 		return nil, err
 	}
-	if err := until(ctx, time.Minute, "the streams are not whole", func() error { return inst.natsWhole(ctx) }); err != nil {
+	if err := until(ctx, startPatience, "the streams are not whole", func() error { return inst.natsWhole(ctx) }); err != nil {
 		return nil, err
 	}
 	log.Info("started")
