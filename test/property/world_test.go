@@ -35,6 +35,7 @@ type world struct {
 	replicas  [replicaCount]*replica
 	starts    int
 	turns     int
+	lost      op
 	// settleWithin bounds the wait for the end.
 	settleWithin time.Duration
 	keys         []call.Key
@@ -136,15 +137,30 @@ func (w *world) play(st step) {
 	case opDuplicate:
 		w.queue.duplicate()
 	case opRestart:
-		w.queue.restart()
+		if w.loses(opRestart) {
+			w.queue.restart()
+		}
 	case opRegister:
 		w.functions.complete()
 	case opDecide:
 		w.decide(st.fault)
 	case opFlush:
-		w.flush()
+		if w.loses(opFlush) {
+			w.flush()
+		}
 	case opNothing:
 	}
+}
+
+// loses says whether the memory that the step is about is lost: that of the store or of the
+// queue, not both in one script. With a dispatcher that dies as well, nothing but an
+// outcome that still waits in its lease knows then that a call has run, and a new owner
+// takes the call for a new one.
+func (w *world) loses(memory op) bool {
+	if w.lost == "" {
+		w.lost = memory
+	}
+	return w.lost == memory
 }
 
 // list has the API list the calls of a new turn.
