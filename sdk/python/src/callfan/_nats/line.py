@@ -1,0 +1,114 @@
+"""Pulls of calls from the pool's durable consumer.
+
+nats-py's own fetch gives up what is on its way when it is cancelled, and takes a lost pull for an empty one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from callfan._nats.connection import Connection, NotConnected
+from callfan._wire import pulls
+from callfan._wire.pulls import Action
+
+
+class Ended(Exception):
+    """The pull ended before its time; `action` says what to do."""
+
+    def __init__(self, action: Action, why: str) -> None:
+        super().__init__(why)
+        self.action = action
+
+
+class Line:
+    """One subscription on which the messages of pulls arrive, one pull after the other."""
+
+    def __init__(self, connection: Connection, request: str) -> None:
+        self._connection, self._request = connection, request
+        self._gone = connection.changed()
+        self._inbox = connection.new_inbox()
+        self._pulls = 0
+        self._subscription: Subscription | None = None
+        self._each: Callable[[Msg], None] | None = None
+        self._left = 0
+        self._heard = 0.0
+        self._done: asyncio.Future[None] | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Nothing happened to the connection since the line was opened."""
+        return not self._gone.is_set()
+
+    async def pull(self, batch: int, each: Callable[[Msg], None]) -> None:
+        """Gives up to so many messages. Ended, PermissionDenied, NotConnected; after any of them the line is to be dropped."""
+        loop = asyncio.get_running_loop()
+        self._done = loop.create_future()
+        self._each, self._left, self._heard = each, batch, time.monotonic()
+        self._pulls += 1
+        if self._subscription is None:
+            self._subscription = await self._connection.subscribe(f"{self._inbox}.*", self._arrived)
+        denials = self._connection.denials
+        denials.spell(self._request)
+        refused = denials.watch(self._request)
+        gone = asyncio.ensure_future(self._gone.wait())
+        try:
+            body = pulls.pull_request(batch, self._connection.max_payload)
+            await self._connection.publish(self._request, body, reply=f"{self._inbox}.{self._pulls}")
+            waiting: list[asyncio.Future[Any]] = [self._done, refused, gone]
+            while not self._done.done():
+                await asyncio.wait(waiting, timeout=pulls.HEARTBEAT / 2, return_when=asyncio.FIRST_COMPLETED)
+                if self._done.done():
+                    break
+                if refused.done():
+                    raise denials.error(self._request)
+                if gone.done():
+                    raise NotConnected("the connection changed")
+                if time.monotonic() - self._heard > pulls.SILENCE:
+                    raise Ended("pull_again", f"no heartbeat for {pulls.SILENCE:g}s")
+            self._done.result()
+        finally:
+            denials.forget(self._request, refused)
+            gone.cancel()
+
+    async def _arrived(self, msg: Msg) -> None:
+        self._heard = time.monotonic()
+        if not pulls.is_status(msg.headers, msg.data):
+            self._left -= 1
+            if self._each is not None:
+                self._each(msg)
+        elif msg.subject == f"{self._inbox}.{self._pulls}":  # otherwise about an earlier pull
+            action, pending = pulls.status(msg.headers or {})
+            if action == "ended":
+                # A replicated consumer sends this at once, and messages only after they were replicated: those that the
+                # server counts as sent are still on their way.
+                self._left -= pending
+            elif action != "continue":
+                headers = msg.headers or {}
+                self._finish(Ended(action, f"{headers.get('Status', '')} {headers.get('Description', '')}".strip()))
+        if self._left <= 0:
+            self._finish(None)
+
+    def _finish(self, error: Ended | None) -> None:
+        if self._done is None or self._done.done():
+            return
+        if error is None:
+            self._done.set_result(None)
+        else:
+            self._done.set_exception(error)
+            self._done.exception()  # it may be that nobody waits any more
+
+    async def drop(self) -> None:
+        """Ends the subscription, after giving what the server had sent before it knew."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is None or not self.usable:
+            return
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(2):
+                await subscription.drain()  # type: ignore[no-untyped-call]

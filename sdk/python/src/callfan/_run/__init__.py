@@ -1,0 +1,1 @@
+"""What an executor does with the calls that it is given."""

@@ -1,0 +1,1 @@
+"""The wire protocol as values and bytes. Nothing here does input or output."""
