@@ -7,6 +7,8 @@ SHELL := bash
 
 # The linter and the formatters live in their own module file, so that go.mod lists only what callfan needs.
 TOOL := go tool -modfile=tools/tools.mod
+PYTHON ?= python3
+PYTHON_VENV := sdk/python/.venv
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time.
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
@@ -22,10 +24,11 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
-deps: ## Install what the tests need beside Go: redis-server and a C compiler (by apt, as root)
+deps: ## Install what the tests need beside Go: redis-server, a C compiler and Python (by apt, as root)
 	@missing=(); \
 	command -v redis-server >/dev/null || missing+=(redis-server); \
 	command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-dev); \
+	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv); \
 	if (( $${#missing[@]} == 0 )); then exit 0; fi; \
 	if [[ $$(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then \
 		echo "missing for the tests: $${missing[*]}; remedy: sudo apt-get install $${missing[*]}" >&2; exit 1; \
@@ -38,10 +41,23 @@ build: ## Build the three programs into bin/
 	CGO_ENABLED=0 go build -o bin/ ./cmd/...
 
 .PHONY: test
-test: deps fmt-check vet lint build ## Check everything: format, vet, lint, build, all tests with the race detector, and the short chaos run
+test: deps fmt-check vet lint build ## Check everything: format, vet, lint, build, all tests with the race detector, the SDKs, and the short chaos run
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) $(PACKAGES)
+	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory chaos-short
+
+# The environment is made anew when the dependencies change. Packages come from PyPI.
+$(PYTHON_VENV)/installed: sdk/python/pyproject.toml | deps
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "the Python SDK needs Python 3.11 or newer; remedy: install it and say make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(PYTHON_VENV)
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -e 'sdk/python[test]'
+	touch $@
+
+.PHONY: test-python
+test-python: build $(PYTHON_VENV)/installed ## Check the Python SDK: format, lint, types, tests, and the conformance suite
+	cd sdk/python && .venv/bin/ruff format --check . && .venv/bin/ruff check . && .venv/bin/mypy && .venv/bin/pytest -q
 
 .PHONY: quick
 quick: ## Run all tests without the race detector and without lint
@@ -95,4 +111,4 @@ chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fau
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin $(PYTHON_VENV)
