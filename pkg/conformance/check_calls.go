@@ -19,7 +19,7 @@ func callChecks() []check {
 		core("calls/event-log", callEvents),
 		core("calls/unknown-headers-and-members", callUnknown),
 		core("calls/other-protocol", callOtherProtocol),
-		full("calls/invalid", callInvalid),
+		core("calls/invalid", callInvalid),
 		full("calls/delivered-again-while-running", callTwice),
 		full("calls/hostile-ids", callHostileIDs),
 	}

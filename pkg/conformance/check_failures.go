@@ -18,10 +18,10 @@ func failureChecks() []check {
 		}),
 		full("failures/crash", failureCrash),
 		core("failures/retry", failureRetry),
-		full("failures/retry-delay", failureRetryDelay),
+		core("failures/retry-delay", failureRetryDelay),
 		core("failures/success-after-retries", failureThenSuccess),
-		full("failures/timeout", failureTimeout),
-		full("failures/deadline", failureDeadline),
+		core("failures/timeout", failureTimeout),
+		core("failures/deadline", failureDeadline),
 		core("failures/deadline-passed", failureDeadlinePassed),
 	}
 }

@@ -42,7 +42,7 @@ var functions = []function{
 	{name: "nothing", level: LevelFull, policy: readOnly},
 	{name: "crash", level: LevelFull, policy: readOnly},
 	{name: "typed", level: LevelFull, policy: readOnly, properties: map[string]string{"count": "integer"}},
-	{name: "block", level: LevelFull, policy: repeatable, properties: map[string]string{"ms": "integer"}},
+	{name: "block", level: LevelCore, policy: repeatable, properties: map[string]string{"ms": "integer"}},
 	{name: "stuck", level: LevelFull, policy: call.Policy{Effects: call.EffectsNone, Timeout: call.Duration(time.Second), Attempts: 1}},
 	{name: "exit", level: LevelFull, policy: repeatable, properties: map[string]string{"unless": "string"}},
 	{name: "pay", level: LevelFull, policy: effectful, verifies: true, properties: map[string]string{"verdict": "string", "ms": "integer"}},

@@ -30,8 +30,8 @@ func leaseScene() scene {
 		config: rigConfig{ackWait: shortLease, refresh: 2 * time.Second, concurrency: 8},
 		checks: []check{
 			core("leases/waiting-handler", long("sleep", "slept")),
-			full("leases/blocking-handler", long("block", "blocked")),
-			full("registration/repeated", registrationRepeated),
+			core("leases/blocking-handler", long("block", "blocked")),
+			core("registration/repeated", registrationRepeated),
 		},
 	}
 }

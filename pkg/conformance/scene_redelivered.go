@@ -73,6 +73,11 @@ func (r *redelivered) addCore() {
 	r.add("flag-rerun", 0, t.draft("sleep", `{"ms":10}`, uncertain()))
 	r.add("told-fail", 1, t.draft("sleep", `{"ms":10}`, choice(call.UncertainFail)))
 	r.add("told-rerun", 1, t.draft("pay_blind", `{}`, choice(call.UncertainRerun)))
+	r.add("told-verify", 1, t.draft("pay_blind", `{}`, choice(call.UncertainVerify)))
+	r.add("told-park", 1, t.draft("pay_blind", `{}`, choice(call.UncertainPark)))
+	later := t.draft("sleep", `{"ms":10}`)
+	t.stands(later, standsLater)
+	r.add("later", 1, later)
 	r.add("crashing", 3, t.draft("sleep", `{"ms":10}`))
 	r.add("crashing-blind", 3, t.draft("pay_blind", `{}`))
 	r.add("before-the-limit", 2, t.draft("sleep", `{"ms":10}`))
@@ -106,6 +111,19 @@ func redeliveredCore(r *redelivered) []check {
 			t.runs(r.calls["told-fail"], 0)
 			t.succeeds(r.calls["told-rerun"], "paid")
 		}),
+		core("verify/without-a-handler", func(t *trial) {
+			for _, name := range []string{"told-verify", "told-park"} {
+				t.kind(r.calls[name], call.Uncertain)
+				t.runs(r.calls[name], 0)
+			}
+		}),
+		core("redelivery/asks-again", func(t *trial) {
+			p := r.calls["later"]
+			t.succeeds(p, "slept")
+			if n := t.lookups(p); n < failedLookups+1 {
+				t.failf("the executor asked %d times and ran the call without an answer", n)
+			}
+		}),
 		core("redelivery/crash-limit", func(t *trial) {
 			t.fails(r.calls["crashing"], call.ReasonCrashed)
 			t.runs(r.calls["crashing"], 0)
@@ -130,14 +148,10 @@ func (r *redelivered) addFull() {
 	r.add("not-done", 1, t.draft("pay", `{"verdict":"not_done"}`))
 	r.add("cannot-tell", 1, t.draft("pay", `{"verdict":"cannot_tell"}`))
 	r.add("verify-crashes", 1, t.draft("pay", `{"verdict":"crash"}`))
-	r.add("told-park", 1, t.draft("pay", `{"verdict":"done"}`, choice(call.UncertainPark)))
-	r.add("told-verify", 1, t.draft("pay_blind", `{}`, choice(call.UncertainVerify)))
+	r.add("told-park-verified", 1, t.draft("pay", `{"verdict":"done"}`, choice(call.UncertainPark)))
 	r.add("park", 1, t.draft("pay_park", `{}`))
 	r.add("crashing-park", 3, t.draft("pay_park", `{}`))
 	r.add("crashing-verify", 3, t.draft("pay", `{"verdict":"done"}`))
-	later := t.draft("sleep", `{"ms":10}`)
-	t.stands(later, standsLater)
-	r.add("later", 1, later)
 	invalid := t.draft("sleep", `{"ms":10}`)
 	t.publishRaw(invalid, func(m *nats.Msg) { m.Header["Fn-Protocol"] = []string{"2"} })
 	r.calls["invalid"], r.times[invalid.Sequence] = invalid, 3
@@ -146,7 +160,7 @@ func (r *redelivered) addFull() {
 func redeliveredFull(r *redelivered) []check {
 	return []check{
 		full("verify/done", func(t *trial) {
-			for _, name := range []string{"done", "told-park"} {
+			for _, name := range []string{"done", "told-park-verified"} {
 				p := r.calls[name]
 				t.succeeds(p, "verified")
 				t.verified(p, 0)
@@ -167,10 +181,6 @@ func redeliveredFull(r *redelivered) []check {
 			t.kind(r.calls["verify-crashes"], call.Uncertain)
 			t.verified(r.calls["verify-crashes"], 0)
 		}),
-		full("verify/without-a-handler", func(t *trial) {
-			t.kind(r.calls["told-verify"], call.Uncertain)
-			t.runs(r.calls["told-verify"], 0)
-		}),
 		full("redelivery/park", func(t *trial) {
 			t.kind(r.calls["park"], call.Uncertain)
 			t.runs(r.calls["park"], 0)
@@ -181,13 +191,6 @@ func redeliveredFull(r *redelivered) []check {
 			t.fails(r.calls["crashing-verify"], call.ReasonCrashed)
 			if n := t.count(r.calls["crashing-verify"], "verify"); n > 0 {
 				t.failf("the verify handler was asked beyond the crash limit")
-			}
-		}),
-		full("redelivery/asks-again", func(t *trial) {
-			p := r.calls["later"]
-			t.succeeds(p, "slept")
-			if n := t.lookups(p); n < failedLookups+1 {
-				t.failf("the executor asked %d times and ran the call without an answer", n)
 			}
 		}),
 		full("calls/other-protocol-terminated", func(t *trial) { t.terminated(r.calls["invalid"]) }),

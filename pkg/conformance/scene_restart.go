@@ -22,8 +22,8 @@ func restartScene() scene {
 			t.startServer()
 		},
 		checks: []check{
-			full("reconnect/started-before-the-server", func(*trial) {}),
-			full("reconnect/running-call", func(t *trial) {
+			core("reconnect/started-before-the-server", func(*trial) {}),
+			core("reconnect/running-call", func(t *trial) {
 				t.eventually(2*patience, func() bool { return len(t.reported(running)) > 0 }, "no outcome of the call that ran during the restart")
 				t.is(t.outcome(running), "slept")
 				t.runs(running, 1)

@@ -17,7 +17,7 @@ func slotScene() scene {
 		ordered: true,
 		checks: []check{
 			core("concurrency/bound", concurrencyBound),
-			full("concurrency/pulls", concurrencyPulls),
+			core("concurrency/pulls", concurrencyPulls),
 			full("failures/stuck-handler", stuckHandler),
 		},
 	}
