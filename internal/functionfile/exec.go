@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 )
 
@@ -174,7 +175,7 @@ func (p *program) run(ctx context.Context, c executor.Call) (executor.Output, er
 	case end.state.ExitCode() == exitRetry:
 		return executor.Output{}, executor.Retry(errors.New(orElse(end.stderr, "the function failed for now")), 0)
 	case end.state.ExitCode() < 0: // ended by a signal
-		return executor.Output{}, executor.Failure("crashed", fmt.Sprintf("function crashed (%s)", end.state))
+		return executor.Output{}, executor.Failure(call.ReasonPanic, fmt.Sprintf("function crashed (%s)", end.state))
 	default:
 		return executor.Output{}, errors.New(orElse(end.stderr, exitText(end.state)))
 	}

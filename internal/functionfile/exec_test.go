@@ -94,7 +94,7 @@ func TestProgramThatDiesIsACrash(t *testing.T) {
 		return // no signals there: the exit status is 1
 	}
 	o := executortest.Call(t, playing(t, "", "die"), "f", "{}")
-	require.Equal(t, "crashed", o.Cause)
+	require.Equal(t, call.ReasonPanic, o.Cause)
 	require.Equal(t, "function crashed (signal: killed)", o.Error)
 }
 

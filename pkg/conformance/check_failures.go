@@ -37,15 +37,15 @@ func failureCrash(t *trial) {
 }
 
 func failureRetry(t *trial) {
-	o := t.kind(t.call("retry", `{"after_ms":1500,"ok_at":3}`), call.Retry)
+	o := t.kind(t.call("retry", `{"after_ms":2000,"ok_at":3}`), call.Retry)
 	if !strings.Contains(o.Reason, "not yet") {
 		t.failf("the reason is %q; want one with: not yet", o.Reason)
 	}
 }
 
 func failureRetryDelay(t *trial) {
-	if o := t.kind(t.call("retry", `{"after_ms":1500,"ok_at":3}`), call.Retry); o.After != 1500*time.Millisecond {
-		t.failf("after_ms is %d; want 1500", o.After.Milliseconds())
+	if o := t.kind(t.call("retry", `{"after_ms":2000,"ok_at":3}`), call.Retry); o.After != 2*time.Second {
+		t.failf("after_ms is %d; want 2000", o.After.Milliseconds())
 	}
 }
 

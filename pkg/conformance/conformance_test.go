@@ -2,7 +2,10 @@ package conformance_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/programtest"
 	"github.com/callfan/callfan/pkg/conformance"
@@ -17,5 +20,23 @@ func TestMain(m *testing.M) {
 
 // The Go SDK passes everything.
 func TestGo(t *testing.T) {
+	t.Parallel()
 	conformancetest.Run(t, conformance.Executor{Command: programtest.Build(t, "examples/conformance-go")})
+}
+
+// Programs and HTTP endpoints of the generic executor pass what they can have.
+func TestGenericExecutor(t *testing.T) {
+	t.Parallel()
+	programs := filepath.Dir(programtest.Build(t, "cmd/executor"))
+	for _, how := range []string{"exec", "http"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			exclude, err := conformance.ReadExclusions(filepath.Join(programtest.Root(), "examples/conformance-generic", how+".yaml"))
+			require.NoError(t, err)
+			conformancetest.Run(t, conformance.Executor{
+				Command: programtest.Build(t, "examples/conformance-generic") + " " + how,
+				Env:     []string{"PATH=" + programs + string(filepath.ListSeparator) + os.Getenv("PATH")}, Exclude: exclude,
+			})
+		})
+	}
 }
