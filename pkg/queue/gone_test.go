@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -24,4 +26,25 @@ func TestPublishSaysThatAHandOverIsOver(t *testing.T) {
 	require.True(t, i.dispatcher.Gone(errs[0]))
 	require.NoError(t, errs[1])
 	require.EqualValues(t, 1, i.messages(t, "FN_CALLS"), "it was stored once")
+}
+
+// A try that was stored and not confirmed may have been run and acked before the next one: a server that was restarted
+// in between would store it as a new call.
+func TestWhatAnEarlierTryEndedIsNotPublishedAgain(t *testing.T) {
+	t.Parallel()
+	answers := func(over bool, err error) func(context.Context) (bool, error) {
+		return func(context.Context) (bool, error) { return over, err }
+	}
+	errs := make([]error, 5)
+	burst := []publication{
+		{err: &errs[0], over: answers(false, nil)},
+		{err: &errs[1], over: answers(true, nil)},
+		{err: &errs[2]},
+		{err: &errs[3], over: answers(false, errors.New("no answer"))},
+		{err: &errs[4], over: func(context.Context) (bool, error) { panic("asked in vain") }},
+	}
+	left := new(Conn).notOver(testContext(t), burst)
+	require.Len(t, left, 4)
+	require.ErrorIs(t, errs[1], ErrGone)
+	require.Same(t, &errs[4], left[3].err)
 }

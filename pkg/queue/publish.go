@@ -42,7 +42,10 @@ func (c *Conn) Publish(ctx context.Context, dispatches []call.Dispatch) []error 
 			errs[i] = err
 			continue
 		}
-		burst = append(burst, publication{msg: msg, err: &errs[i], sequence: &dispatches[i].Sequence, earlier: &earlier[i]})
+		burst = append(burst, publication{msg: msg, err: &errs[i], sequence: &dispatches[i].Sequence, earlier: &earlier[i], over: func(ctx context.Context) (bool, error) {
+			d := &dispatches[i]
+			return c.reported(ctx, call.Question{Key: d.Key, Token: call.Token(d.Function), Nonce: d.Nonce, Handover: d.Handover})
+		}})
 	}
 	c.publishAll(ctx, "call", burst, false)
 	for i, stored := range earlier {
@@ -83,6 +86,8 @@ type publication struct {
 	future   jetstream.PubAckFuture
 	sequence *uint64
 	earlier  *bool
+	// over, when not nil, says whether an earlier try was stored and has come to its end.
+	over func(context.Context) (bool, error)
 }
 
 // publishAll sends every message and waits for all confirmations. What failed for
@@ -126,7 +131,30 @@ func (c *Conn) publishAll(ctx context.Context, what string, burst []publication,
 			}
 			return
 		}
+		burst = c.notOver(ctx, burst)
 	}
+}
+
+// notOver leaves out what an earlier try has brought to its end without being confirmed: a server that was restarted since
+// would not recognise it, and store it as a new one. What cannot be told is sent again.
+func (c *Conn) notOver(ctx context.Context, burst []publication) []publication {
+	left, silent := burst[:0], false
+	for _, p := range burst {
+		if p.over == nil || silent {
+			left = append(left, p)
+			continue
+		}
+		asking, cancel := context.WithTimeout(ctx, ackTimeout)
+		over, err := p.over(asking)
+		cancel()
+		silent = err != nil
+		if over {
+			*p.err = ErrGone
+			continue
+		}
+		left = append(left, p)
+	}
+	return left
 }
 
 // awaitAck waits for one confirmation. Every future ends by itself: by the
