@@ -74,7 +74,8 @@ class Parameters:
 
     def _complete(self, descriptions: Mapping[str, str], defaults: Mapping[str, Any]) -> None:
         """Adds what a TypedDict cannot say."""
-        self.schema.pop("title", None)
+        for part in (self.schema, *self.schema.get("$defs", {}).values()):
+            part.pop("title", None)
         properties = self.schema.setdefault("properties", {})
         for name, text in descriptions.items():
             if name in properties and "$ref" not in properties[name]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from typing import Any
@@ -15,7 +14,7 @@ from callfan._run.running import Running
 from callfan._wire import jsontext
 from callfan._wire.dispatch import Dispatch
 from callfan._wire.outcome import Outcome
-from callfan.errors import Cancelled, Failure, Retry
+from callfan.errors import Failure, Retry
 from callfan.function import Function
 from callfan.verdict import CannotTell, Done, NotDone, Verdict
 
@@ -38,7 +37,7 @@ async def end_of(a: Running[str]) -> Ending:
         return Ending(Outcome("success", output=r.value or "null"))
     if a.reason == "stopped":  # the error, if there is one, is most likely of the interruption
         return _cut_off(a)
-    if a.reason == "timeout" and (r is None or isinstance(error, (asyncio.CancelledError, TimeoutError, Cancelled))):
+    if a.reason == "timeout":
         return _late(a)
     if isinstance(error, Retry):
         return Ending(Outcome("retry", reason=_text(error), after_ms=round(error.after * 1000)))
@@ -85,7 +84,7 @@ async def verdict_of(v: Running[Verdict]) -> Ending | None:
         return None
     if v.reason == "stopped":
         return left()
-    if r is None or (v.reason == "timeout" and isinstance(error, (asyncio.CancelledError, TimeoutError, Cancelled))):
+    if r is None:
         return uncertain(f"the verify handler did not answer within {round(v.ends - v.began, 3):g}s")
     if isinstance(error, Failure) and error.cause == "invalid_output":
         return failed("invalid_output", _text(error))

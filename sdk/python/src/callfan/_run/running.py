@@ -132,6 +132,8 @@ class Running(Generic[T]):
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if not self.done.done() and self.reason == "stopped":
             await asyncio.wait([self.done], timeout=RETURN_GRACE)
+        if self.reason in ("timeout", "cancelled"):  # what came after that is ignored
+            return None
         return self.done.result() if self.done.done() else None
 
     async def leave(self) -> bool:
