@@ -113,7 +113,7 @@ const (
 	// mostResubmitted is the share of the calls whose result may have been accepted more than once.
 	mostResubmitted = 0.25
 	// mostRunAgain is the share of the calls that may have been entered again after their success was published.
-	mostRunAgain = 0.005
+	mostRunAgain = 0.01
 	// mostOvertaken is the share of the calls that may have been told an error after a success was seen. It is not 0 because
 	// whoever listens sees a success that the stream's leader, cut off or frozen, does not store.
 	mostOvertaken = 0.001
