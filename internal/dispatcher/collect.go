@@ -36,7 +36,7 @@ func (p *partition) collect(batch []call.Delivered) {
 			completions = append(completions, p.d.completion(dv, attempt))
 			origins = append(origins, dv)
 		case call.Rerun:
-			p.deliver(dv.Outcome.Session, func(s *session) { s.runAgain(s.calls[dv.Outcome.Key], dv, attempt) })
+			p.deliver(dv.Outcome.Session, func(s *session) { s.runAgain(dv, attempt) })
 		default:
 			p.deliver(dv.Outcome.Session, func(s *session) { s.notAResult(dv, attempt) })
 		}
@@ -204,7 +204,7 @@ func (s *session) completed(t *tracked, c results.Completion, done results.Compl
 		return
 	}
 	if dv != nil {
-		t.acks = append(t.acks, dv.Ack)
+		t.keep(*dv)
 	}
 	if t.result != nil {
 		return // a repeated outcome: only its ack is new
@@ -233,8 +233,29 @@ func (s *session) unknownToStore(t *tracked, dv call.Delivered) {
 		s.rebuild(t, dv)
 		return
 	}
+	s.orphaned(dv)
+}
+
+// orphaned keeps an outcome until a look at its session, or the claim under way, shows
+// whether its call is still required.
+func (s *session) orphaned(dv call.Delivered) {
 	s.orphans[dv.Outcome.Key] = dv
 	s.wantGet(time.Now())
+}
+
+// reunite takes an outcome up whose call turned out to be required.
+func (s *session) reunite(t *tracked, dv call.Delivered) {
+	switch attempt, _ := s.d.attemptOf(dv); {
+	case dv.Outcome.Kind == call.Success, dv.Outcome.Kind == call.Failure:
+		s.rebuild(t, dv)
+	case t.state == call.Absent: // the claim's answer comes back here
+	case dv.Outcome.Kind == call.Rerun:
+		delete(s.orphans, t.Key)
+		s.runAgain(dv, attempt)
+	default:
+		delete(s.orphans, t.Key)
+		s.notAResult(dv, attempt)
+	}
 }
 
 // rebuild records a listed call from its outcome.
@@ -263,15 +284,20 @@ func (s *session) rebuild(t *tracked, dv call.Delivered) {
 // notAResult handles the outcomes that do not answer the model.
 func (s *session) notAResult(dv call.Delivered, attempt int) {
 	t := s.calls[dv.Outcome.Key]
-	if t == nil || !t.state.Open() || attempt < t.attempt {
+	switch {
+	case t == nil || t.state == call.Absent: // perhaps the store lost the call
+		s.orphaned(dv)
+		return
+	case !t.state.Open() || attempt < t.attempt:
 		s.lateOutcome(dv)
 		return
-	}
-	if t.busy {
+	case t.busy:
 		s.later(50*time.Millisecond, func() { s.notAResult(dv, attempt) })
 		return
-	}
-	if t.state == call.Parked {
+	case t.state == call.Parked && dv.Outcome.Kind == call.Uncertain && attempt == t.attempt:
+		t.keep(dv)
+		return
+	case t.state == call.Parked:
 		s.lateOutcome(dv) // an operator decides by now, or a result
 		return
 	}
@@ -304,7 +330,7 @@ func (s *session) notAResult(dv call.Delivered, attempt int) {
 	case call.Deferred:
 		t.deferred = true
 		s.setDeadline(t)
-		dv.Ack()
+		t.keep(dv) // a new owner is told by it
 	}
 }
 

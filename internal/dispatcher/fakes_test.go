@@ -273,7 +273,9 @@ type fakeQueue struct {
 	// taken says whether an executor has a hand-over; nil: nobody has any.
 	taken     func(call.Dispatch) bool
 	withdrawn []call.Dispatch
-	buried    []call.DeadLetter
+	// reported says whether an outcome lies in the queue; nil: none does.
+	reported func(call.Dispatch) bool
+	buried   []call.DeadLetter
 }
 
 func newFakeQueue(run func(call.Dispatch) (call.Outcome, bool)) *fakeQueue {
@@ -331,6 +333,13 @@ func (q *fakeQueue) Withdraw(_ context.Context, d call.Dispatch) (bool, error) {
 	}
 	q.withdrawn = append(q.withdrawn, d)
 	return true, nil
+}
+
+// Reported says what the test says.
+func (q *fakeQueue) Reported(_ context.Context, d call.Dispatch) (bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reported != nil && q.reported(d), nil
 }
 
 // Report has an outcome arrive, as an operator's decision does.

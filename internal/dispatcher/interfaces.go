@@ -31,6 +31,8 @@ type Queue interface {
 	Withdraw(ctx context.Context, dispatch call.Dispatch) (bool, error)
 	// Report stores an outcome as an executor would.
 	Report(ctx context.Context, dispatch call.Dispatch, outcome call.Outcome) error
+	// Reported says whether an outcome of the call lies in the queue, whoever has it.
+	Reported(ctx context.Context, dispatch call.Dispatch) (bool, error)
 	// Cancel tells the executors of a function to stop working on a call.
 	Cancel(ctx context.Context, key call.Key, function, reason string) error
 	// Bury keeps a message that cannot be used for operators.

@@ -13,25 +13,46 @@ import (
 // dv is the outcome that said so; nil when none came.
 func (s *session) unsure(t *tracked, reason, text string, dv *call.Delivered) {
 	s.lookUp(t)
-	if t.policy.OnUncertain == call.UncertainPark {
-		s.park(t, text, dv)
-		return
-	}
-	if dv != nil {
+	switch {
+	case t.policy.OnUncertain == call.UncertainPark && dv != nil:
+		s.park(t, *dv)
+	case t.policy.OnUncertain == call.UncertainPark:
+		s.testify(t, text)
+	case dv != nil:
 		s.giveUp(t, *dv, reason, text)
-		return
+	default:
+		s.fail(t, reason, text)
 	}
-	s.fail(t, reason, text)
 }
 
-// park leaves the call to an operator. That is on record before the outcome's message
-// goes. Nothing ends a parked call but a decision, a late result, or the session.
-func (s *session) park(t *tracked, why string, dv *call.Delivered) {
+// testify says on the executors' behalf that nobody can tell, since none has said so: a
+// parked call has its reason in the queue, should the store forget.
+func (s *session) testify(t *tracked, why string) {
 	t.busy = true
+	d, o := s.dispatch(t), call.Outcome{Kind: call.Uncertain, Reason: why, Executor: "the dispatcher"}
+	s.async(func() func() {
+		ctx, cancel := context.WithTimeout(s.p.work, publishTimeout)
+		defer cancel()
+		err := s.d.queue.Report(ctx, d, o)
+		return func() {
+			s.free(t)
+			now := time.Now()
+			t.deadline = now.Add(time.Minute) // it is back long before
+			if err != nil {
+				s.fault(troublePublish, err)
+				t.deadline = now.Add(time.Second)
+			}
+			s.due.deadlines = earlier(s.due.deadlines, t.deadline)
+		}
+	})
+}
+
+// park leaves the call to an operator. Nothing ends a parked call but a decision, a late
+// result, or the session. The outcome that said so stays in the queue as long.
+func (s *session) park(t *tracked, dv call.Delivered) {
+	t.busy = true
+	why := noteFrom(dv.Outcome, dv.Outcome.Reason)
 	move := results.Move{Key: t.Key, To: call.Parked, Attempt: t.attempt, Handover: t.handover, Note: why}
-	if dv != nil {
-		move.Note = noteFrom(dv.Outcome, dv.Outcome.Reason)
-	}
 	s.async(func() func() {
 		ctx, cancel := context.WithTimeout(s.p.ctx, requestTimeout)
 		defer cancel()
@@ -42,18 +63,17 @@ func (s *session) park(t *tracked, why string, dv *call.Delivered) {
 				s.notRecorded(err)
 				s.later(time.Second, func() {
 					if s.calls[t.Key] == t && t.state.Open() {
-						s.park(t, why, dv)
+						s.park(t, dv)
 					}
 				})
 				return
 			}
 			s.recovered(troubleMove)
-			if dv != nil {
-				dv.Ack()
-			}
 			if !t.state.Open() {
-				return // a result was faster
+				dv.Ack() // a result was faster
+				return
 			}
+			t.keep(dv)
 			s.d.obs.Count(EventParked)
 			s.log.Warn("a call may have taken effect and nobody can tell; an operator has to decide",
 				"turn_id", t.Turn, "call_id", t.Key.Call, "function", t.Function, "reason", why)
@@ -70,21 +90,25 @@ func (s *session) notRecorded(err error) {
 		return
 	}
 	s.fault(troubleMove, err)
+	s.audit()
 }
 
 // runAgain hands a parked call over as a new attempt. The decision's message goes once
 // the new hand-over is on record.
-func (s *session) runAgain(t *tracked, dv call.Delivered, attempt int) {
+func (s *session) runAgain(dv call.Delivered, attempt int) {
+	t := s.calls[dv.Outcome.Key]
 	switch {
-	case t == nil || t.state != call.Parked || t.attempt != attempt:
+	case t == nil || t.state == call.Absent:
+		s.orphaned(dv)
+	case t.state != call.Parked || t.attempt != attempt:
 		dv.Ack() // decided before, or answered
 	case t.busy:
-		s.later(50*time.Millisecond, func() { s.runAgain(s.calls[t.Key], dv, attempt) })
+		s.later(50*time.Millisecond, func() { s.runAgain(dv, attempt) })
 	default:
 		now := time.Now()
 		s.d.obs.Count(EventDecided)
 		t.begun = now
-		t.releases = append(t.releases, dv.Ack)
+		t.releases = append(append(t.releases, dv.Ack), t.kept()...)
 		t.note = "run again by " + dv.Outcome.Executor
 		s.nextAttempt(t, now)
 	}

@@ -119,7 +119,9 @@ func (s *session) publish(due []*tracked, now time.Time) {
 	}
 	dispatches := make([]call.Dispatch, len(due))
 	var releases []func()
+	unproven := make([]bool, len(due))
 	for i, t := range due {
+		unproven[i] = t.unproven
 		dispatches[i] = s.dispatch(t)
 		releases = append(releases, t.releases...)
 		t.releases = nil
@@ -133,14 +135,41 @@ func (s *session) publish(due []*tracked, now time.Time) {
 		for _, ack := range releases {
 			ack()
 		}
-		errs := s.d.queue.Publish(ctx, dispatches)
+		errs := s.d.publishUnreported(ctx, dispatches, unproven)
 		return func() {
 			for i, t := range due {
-				t.sequence, t.taken = dispatches[i].Sequence, false
+				t.sequence, t.taken, t.unproven = dispatches[i].Sequence, false, false
 			}
 			s.published(due, errs)
 		}
 	})
+}
+
+// errReported says that a call was not handed over, since an outcome of it was found.
+var errReported = errors.New("an outcome of the call is in the queue")
+
+// publishUnreported publishes the calls, but for the unproven ones of which the queue has an
+// outcome: the store lost their records.
+func (d *Dispatcher) publishUnreported(ctx context.Context, dispatches []call.Dispatch, unproven []bool) []error {
+	errs := make([]error, len(dispatches))
+	var left []call.Dispatch
+	var index []int
+	for i, dispatch := range dispatches {
+		if unproven[i] {
+			reported, err := d.queue.Reported(ctx, dispatch)
+			if err == nil && reported {
+				err = errReported
+			}
+			if errs[i] = err; err != nil {
+				continue
+			}
+		}
+		left, index = append(left, dispatch), append(index, i)
+	}
+	for n, err := range d.queue.Publish(ctx, left) {
+		errs[index[n]], dispatches[index[n]].Sequence = err, left[n].Sequence
+	}
+	return errs
 }
 
 // takeNote gives the note for the step that is about to be recorded.
@@ -159,13 +188,20 @@ func (s *session) record(ctx context.Context, moves []results.Move) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range moved {
-		if m.Err != nil {
+	for i, m := range moved {
+		switch {
+		case m.Err != nil:
 			return m.Err
+		case !m.Done:
+			return fmt.Errorf("%w: %s is %q, not to become %s", errElsewhere, moves[i].Key, m.State, moves[i].To)
 		}
 	}
 	return nil
 }
+
+// errElsewhere says that the store does not have a call where the session has it. An
+// audit brings both in line.
+var errElsewhere = errors.New("the record is in another state")
 
 func (s *session) dispatch(t *tracked) call.Dispatch {
 	return call.Dispatch{
@@ -208,7 +244,7 @@ func (s *session) published(due []*tracked, errs []error) {
 			s.enter(t, call.Seen, "", time.Now())
 		}
 		switch err := errs[i]; {
-		case err == nil, s.d.queue.Gone(err):
+		case err == nil, s.d.queue.Gone(err), errors.Is(err, errReported):
 			s.free(t)
 			t.published = true
 			if err != nil {
@@ -268,7 +304,9 @@ func (s *session) notPublished(due []*tracked, err error) {
 		s.wantPublish(t.publishAt)
 	}
 	s.wantSubmit(now)
-	if s.p.ctx.Err() == nil {
+	if errors.Is(err, errElsewhere) {
+		s.audit()
+	} else if s.p.ctx.Err() == nil {
 		s.fault(troublePublish, err)
 	}
 }

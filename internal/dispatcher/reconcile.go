@@ -133,10 +133,11 @@ func (s *session) compare(number int, now time.Time, got call.Session) {
 			continue
 		}
 		if t := s.calls[key]; t != nil {
-			s.rebuild(t, dv)
+			s.reunite(t, dv)
 		}
 	}
 	s.claim(fresh, now)
+	s.get.done = true
 }
 
 // dropUnlisted breaks a batch up that waits to be repeated because one of its calls
@@ -276,7 +277,9 @@ func (s *session) claim(fresh []call.Call, now time.Time) {
 	}
 	claims := make([]results.Claim, len(fresh))
 	for i, c := range fresh {
-		t := &tracked{Call: c, listed: true, busy: true, claimed: now, begun: now, attempt: 1, handover: 1}
+		t := &tracked{
+			Call: c, listed: true, unproven: !s.get.done, busy: true, claimed: now, begun: now, attempt: 1, handover: 1,
+		}
 		s.calls[c.Key] = t
 		claims[i] = results.Claim{Key: c.Key, Function: c.Function, State: call.Seen}
 		if s.lookUp(t); !t.registered {
@@ -327,7 +330,7 @@ func (s *session) claimed(claims []results.Claim, recs []results.Record, err err
 			s.wantGet(now.Add(confirmAfter))
 		}
 		if dv, ok := s.orphans[t.Key]; ok {
-			s.rebuild(t, dv)
+			s.reunite(t, dv)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (s *session) nextAttempt(t *tracked, at time.Time) {
 	t.attempt++
 	t.handover = 1
 	t.published, t.uncertain, t.gone, t.tried, t.publishAt = false, false, false, time.Time{}, at
-	t.sequence = 0
+	t.sequence, t.unproven = 0, false
 	s.setDeadline(t)
 	s.wantPublish(at)
 }

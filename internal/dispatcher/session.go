@@ -68,8 +68,10 @@ type retrieval struct {
 	backoff *backoff.ExponentialBackOff
 	// unasked: the GET under way is the watchdog's; no event asked for it.
 	unasked bool
-	status  string
-	at      time.Time
+	// done: there was a look since the session was loaded.
+	done   bool
+	status string
+	at     time.Time
 }
 
 // claiming is the state of the session's claims.

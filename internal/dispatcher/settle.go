@@ -76,8 +76,8 @@ func (q *moveQueue) take() []pendingMove {
 // finish ends a call.
 func (s *session) finish(t *tracked, to call.State, reason string, now time.Time) {
 	s.enter(t, to, reason, now)
-	s.moves.add(results.Move{Key: t.Key, To: to}, append(t.acks, t.releases...), now)
-	t.acks, t.releases, t.result, t.Arguments = nil, nil, nil, nil
+	s.moves.add(results.Move{Key: t.Key, To: to}, append(t.kept(), t.releases...), now)
+	t.releases, t.result, t.Arguments = nil, nil, nil
 	delete(s.calls, t.Key)
 }
 

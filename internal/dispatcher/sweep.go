@@ -70,10 +70,17 @@ func (s *session) audited(recs []results.Record, now time.Time) {
 	recorded := make(map[call.Key]bool, len(recs))
 	for _, r := range recs {
 		recorded[r.Key] = true
-		if t := s.calls[r.Key]; t == nil && !r.State.Final() && r.Since > auditAge && !s.moves.has(r.Key) {
+		t := s.calls[r.Key]
+		switch {
+		case t == nil && !r.State.Final() && r.Since > auditAge && !s.moves.has(r.Key):
 			s.d.obs.Count(EventCallFound)
 			t = &tracked{Call: call.Call{Key: r.Key, Function: r.Function}}
 			s.calls[r.Key] = t
+			s.adopt(t, r, now)
+			s.wantGet(now)
+		case t != nil && t.state.Open() && !t.busy && !r.State.Open():
+			s.d.obs.Count(EventCallFound) // its outcome was saved, and the session did not hear of it
+			s.reach(t, r.State, "", now)
 			s.adopt(t, r, now)
 			s.wantGet(now)
 		}

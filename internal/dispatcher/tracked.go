@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,9 @@ type tracked struct {
 	listed bool
 	// doubted: a GET has to show the call before its result is sent.
 	doubted bool
+	// unproven: it was claimed at the first look at its session, so an earlier owner may have
+	// handed it over, and the store lost the record.
+	unproven bool
 	// missing is when a GET first failed to show it.
 	missing time.Time
 	// busy: the store is being asked about it.
@@ -59,7 +63,9 @@ type tracked struct {
 	// answers are what the API said to submissions with this result, since the last note.
 	answers []string
 	savedAt time.Time
-	acks    []func()
+	// acks are those of the messages that are kept until the call has ended, by message
+	// id: they say what became of it should the store forget (ADR 0015, ADR 0017).
+	acks map[string]func()
 
 	inBatch  bool
 	alone    bool
@@ -71,6 +77,22 @@ type tracked struct {
 	acceptedAs int
 	resends    int
 	resendNow  bool
+}
+
+// keep leaves an outcome in the queue until the call has ended. It comes again now and
+// then; the latest delivery is the one to ack.
+func (t *tracked) keep(dv call.Delivered) {
+	if t.acks == nil {
+		t.acks = map[string]func(){}
+	}
+	t.acks[dv.ID] = dv.Ack
+}
+
+// kept gives the acks of what was kept.
+func (t *tracked) kept() []func() {
+	acks := slices.Collect(maps.Values(t.acks))
+	t.acks = nil
+	return acks
 }
 
 // setState keeps count of the parked calls.

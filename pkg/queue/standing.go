@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/callfan/callfan/pkg/call"
@@ -38,11 +39,19 @@ func (c *Conn) standing(ctx context.Context, q call.Question, answer func(contex
 // reported says whether the results stream holds an outcome of the attempt, or a release
 // of the very hand-over that the question is about.
 func (c *Conn) reported(ctx context.Context, q call.Question) (bool, error) {
+	return c.searchOutcomes(ctx, q.Token, call.Partition(q.Session, c.cfg.Partitions), func(m *jetstream.RawStreamMsg) bool {
+		return ofAttempt(header(m.Header, headerMessageID), q)
+	})
+}
+
+// searchOutcomes says whether one of the outcomes that wait for a partition's dispatcher,
+// or that it has, is the wanted one.
+func (c *Conn) searchOutcomes(ctx context.Context, token string, partition int, wanted func(*jetstream.RawStreamMsg) bool) (bool, error) {
 	stream, err := c.js.Stream(ctx, c.names.results())
 	if err != nil {
 		return false, err
 	}
-	subject := c.names.result(q.Token, call.Partition(q.Session, c.cfg.Partitions))
+	subject := c.names.result(token, partition)
 	next := uint64(1)
 	for range maxOutcomesSearched {
 		m, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subject))
@@ -52,7 +61,7 @@ func (c *Conn) reported(ctx context.Context, q call.Question) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if ofAttempt(header(m.Header, headerMessageID), q) {
+		if wanted(m) {
 			return true, nil
 		}
 		next = m.Sequence + 1
@@ -72,4 +81,23 @@ func ofAttempt(id string, q call.Question) bool {
 		return q.Handover > 0 && id == call.Outcome{Nonce: q.Nonce}.ReleaseID(q.Handover)
 	}
 	return true
+}
+
+// Reported says whether the results stream holds an outcome of the call, of any attempt
+// and whoever has it at the moment; a call that was given back does not count.
+func (c *Conn) Reported(ctx context.Context, d call.Dispatch) (bool, error) {
+	token, err := functionToken(d.Function)
+	if err != nil {
+		return false, nil //nolint:nilerr // nobody was ever given it
+	}
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	found, err := c.searchOutcomes(ctx, token, call.Partition(d.Session, c.cfg.Partitions), func(m *jetstream.RawStreamMsg) bool {
+		o, err := decodeOutcome(&nats.Msg{Header: m.Header, Data: m.Data})
+		return err == nil && o.Key == d.Key && o.Kind != call.Released
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for an outcome of %s: %w", d.Key, err)
+	}
+	return found, nil
 }

@@ -83,7 +83,16 @@ func TestAnOutcomeThatADeadDispatcherHoldsCounts(t *testing.T) {
 		ask(other, call.StandingPending, "another call")
 		d.Attempt, d.Nonce = 2, i.nonces.For(d.Key, call.Token(d.Function), 2)
 		ask(d, call.StandingPending, "the next attempt")
+		require.True(t, i.reportedOf(t, d), "%s, of whichever attempt", o.Kind)
+		require.False(t, i.reportedOf(t, other), "another call")
 	}
+}
+
+func (i *installation) reportedOf(t *testing.T, d call.Dispatch) bool {
+	t.Helper()
+	reported, err := i.dispatcher.Reported(testContext(t), d)
+	require.NoError(t, err)
+	return reported
 }
 
 func TestAReleaseEndsItsOwnHandOverOnly(t *testing.T) {
@@ -104,6 +113,7 @@ func TestAReleaseEndsItsOwnHandOverOnly(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got, "hand-over %d", handover)
 	}
+	require.False(t, i.reportedOf(t, d), "a call that was given back has no outcome")
 }
 
 // An outcome that is saved and acked between the two looks is in neither of them.

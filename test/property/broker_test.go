@@ -156,6 +156,15 @@ func (b *broker) Withdraw(_ context.Context, d call.Dispatch) (bool, error) {
 	return true, nil
 }
 
+// Reported says whether an outcome of the call is stored.
+func (b *broker) Reported(_ context.Context, d call.Dispatch) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.reported, func(r *report) bool {
+		return r.delivered.Outcome.Key == d.Key && r.delivered.Outcome.Kind != call.Released
+	}), nil
+}
+
 // Report stores an outcome.
 func (b *broker) Report(_ context.Context, d call.Dispatch, o call.Outcome) error {
 	b.mu.Lock()

@@ -47,9 +47,6 @@ type life struct {
 	retried int
 	// parked: nothing but the store knows that an operator is waited for.
 	parked bool
-	// forgotten: it was parked when the store lost everything. A new owner takes it for a
-	// new call then; what the queue recognises for a while is all that is against it.
-	forgotten bool
 	// flushes is how often the store had lost its data when this was noted.
 	flushes int
 }
@@ -81,7 +78,7 @@ func (c *checks) entered(d call.Dispatch, how entry) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.life(d.Key)
-	doubtful := !l.forgotten && slices.ContainsFunc(l.runs, func(r *run) bool { return !r.harmless })
+	doubtful := slices.ContainsFunc(l.runs, func(r *run) bool { return !r.harmless })
 	switch d.Function {
 	case pays:
 		if doubtful {
@@ -144,7 +141,7 @@ func (c *checks) effect(d call.Dispatch, n int) {
 	l := c.life(d.Key)
 	l.effects++
 	c.w.trace("%s took effect in run %d", name(d), n)
-	if l.effects > 1 && !l.forgotten && d.Function != reads && d.Function != keyed && d.Function != later {
+	if l.effects > 1 && d.Function != reads && d.Function != keyed && d.Function != later {
 		c.violate("%s took effect %d times", name(d), l.effects)
 	}
 }
@@ -263,7 +260,6 @@ func (c *checks) forget() {
 	c.flushes++
 	for _, l := range c.lives {
 		l.flushes = c.flushes
-		l.forgotten = l.forgotten || l.parked
 		l.parked = false
 		l.contents = nil // the API took none of them, or it refuses another one
 		l.savedAs, l.saved, l.over, l.retried = "", "", false, 0

@@ -143,6 +143,10 @@ func (q gatedQueue) Withdraw(ctx context.Context, d call.Dispatch) (bool, error)
 	return through(ctx, q.g, func() (bool, error) { return q.broker.Withdraw(ctx, d) })
 }
 
+func (q gatedQueue) Reported(ctx context.Context, d call.Dispatch) (bool, error) {
+	return through(ctx, q.g, func() (bool, error) { return q.broker.Reported(ctx, d) })
+}
+
 func (q gatedQueue) Report(ctx context.Context, d call.Dispatch, o call.Outcome) error {
 	_, err := through(ctx, q.g, nothing(func() error { return q.broker.Report(ctx, d, o) }))
 	return err
