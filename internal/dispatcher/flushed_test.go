@@ -13,7 +13,7 @@ import (
 
 // flushedUnder runs a dispatcher, empties the store, and runs the next owner, which the queue
 // still gives what was not acked.
-func flushedUnder(t *testing.T, b *bench, first func(), then func()) {
+func flushedUnder(t *testing.T, b *bench, first, then func()) {
 	t.Helper()
 	b.run(t, Config{}, first)
 	b.store.flush()

@@ -88,7 +88,7 @@ func ofAttempt(id string, q call.Question) bool {
 func (c *Conn) Reported(ctx context.Context, d call.Dispatch) (bool, error) {
 	token, err := functionToken(d.Function)
 	if err != nil {
-		return false, nil //nolint:nilerr // nobody was ever given it
+		return false, nil // nobody was ever given it
 	}
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
