@@ -9,6 +9,7 @@ SHELL := bash
 TOOL := go tool -modfile=tools/tools.mod
 PYTHON ?= python3
 PYTHON_VENV := sdk/python/.venv
+TYPESCRIPT := sdk/typescript
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time.
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
@@ -24,11 +25,13 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
-deps: ## Install what the tests need beside Go: redis-server, a C compiler and Python (by apt, as root)
+deps: ## Install what the tests need beside Go: redis-server, a C compiler, Python and Node (by apt, as root)
 	@missing=(); \
 	command -v redis-server >/dev/null || missing+=(redis-server); \
 	command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-dev); \
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv); \
+	command -v node >/dev/null || missing+=(nodejs); \
+	command -v npm >/dev/null || missing+=(npm); \
 	if (( $${#missing[@]} == 0 )); then exit 0; fi; \
 	if [[ $$(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then \
 		echo "missing for the tests: $${missing[*]}; remedy: sudo apt-get install $${missing[*]}" >&2; exit 1; \
@@ -45,6 +48,7 @@ test: deps fmt-check vet lint build ## Check everything: format, vet, lint, buil
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) $(PACKAGES)
 	$(MAKE) --no-print-directory test-python
+	$(MAKE) --no-print-directory test-typescript
 	$(MAKE) --no-print-directory chaos-short
 
 # The environment is made anew when the dependencies change. Packages come from PyPI.
@@ -58,6 +62,17 @@ $(PYTHON_VENV)/installed: sdk/python/pyproject.toml | deps
 .PHONY: test-python
 test-python: build $(PYTHON_VENV)/installed ## Check the Python SDK: format, lint, types, tests, and the conformance suite
 	cd sdk/python && .venv/bin/ruff format --check . && .venv/bin/ruff check . && .venv/bin/mypy && .venv/bin/pytest -q
+
+# What package-lock.json names, from the npm registry.
+$(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json | deps
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0] < 20))' || \
+		{ echo "the TypeScript SDK needs Node 20 or newer, and node is $$(node --version); remedy: install it from https://nodejs.org and put it first in PATH" >&2; exit 1; }
+	cd $(TYPESCRIPT) && npm ci --no-audit --no-fund
+	touch $@
+
+.PHONY: test-typescript
+test-typescript: build $(TYPESCRIPT)/node_modules/.package-lock.json ## Check the TypeScript SDK: types, tests, and the conformance suite
+	cd $(TYPESCRIPT) && npm test
 
 .PHONY: quick
 quick: ## Run all tests without the race detector and without lint
@@ -111,4 +126,4 @@ chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fau
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin $(PYTHON_VENV)
+	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build

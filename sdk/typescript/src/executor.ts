@@ -96,7 +96,7 @@ export class Executor {
     } finally {
       options.signal?.removeEventListener("abort", stop);
       await link.close();
-      await Promise.all(this.#threads.map((threads) => threads.close()));
+      await this.closeThreads();
       for (const name of names) process.off(name, stop);
     }
     this.#left(worker.abandoned, names.length > 0);
@@ -113,6 +113,11 @@ export class Executor {
     if (handlers === 0) return;
     this.#config.logger.warn("handlers did not return; their calls were settled", { handlers });
     if (signals) setTimeout(() => process.exit(), leftHandlersMs).unref();
+  }
+
+  /** Ends the threads of worker functions; run() does so at its end. For tests that use callfan/testing. */
+  async closeThreads(): Promise<void> {
+    await Promise.all(this.#threads.map((threads) => threads.close()));
   }
 
   /** @internal */

@@ -3,10 +3,13 @@ import { Worker } from "node:worker_threads";
 import type { Call } from "../call.js";
 import { after } from "../engine/moment.js";
 import { returnGraceMs } from "../engine/running.js";
-import { ConfigurationError, Failure, Retry } from "../errors.js";
+import { ConfigurationError, ExecutorStopped, Failure, Retry } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { InvalidOutput } from "../output.js";
 import type { FromThread, ThreadData, ToThread } from "./messages.js";
+
+/** How long a thread may take to return from a call that nobody waits for. */
+const threadGraceMs = 500;
 
 /** The threads of one worker function. They are started when they are needed first, and run one call at a time. */
 export class Threads {
@@ -84,9 +87,10 @@ export class Threads {
     const { signal, ...rest } = call;
     let stopTimer: () => void = () => undefined;
     const abort = (): void => {
+      const graceMs = signal.reason instanceof ExecutorStopped ? returnGraceMs : threadGraceMs;
       worker.postMessage({ abort: signal.reason instanceof Error ? signal.reason.name : "" } satisfies ToThread);
       // A computation that does not look at its signal is ended, so that the thread is of use again.
-      stopTimer = after(returnGraceMs, () => {
+      stopTimer = after(graceMs, () => {
         this.log.warn("thread does not return and is ended", { function: call.function, call_id: call.key.callId });
         void worker.terminate();
       });
