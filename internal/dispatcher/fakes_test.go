@@ -275,6 +275,7 @@ type fakeQueue struct {
 	withdrawn []call.Dispatch
 	// reported says whether an outcome lies in the queue; nil: none does.
 	reported func(call.Dispatch) bool
+	stored   map[call.Key]uint64
 	buried   []call.DeadLetter
 }
 
@@ -333,6 +334,13 @@ func (q *fakeQueue) Withdraw(_ context.Context, d call.Dispatch) (bool, error) {
 	}
 	q.withdrawn = append(q.withdrawn, d)
 	return true, nil
+}
+
+// Stored is what the test says.
+func (q *fakeQueue) Stored(_ context.Context, d call.Dispatch) (uint64, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.stored[d.Key], nil
 }
 
 // Reported says what the test says.

@@ -100,3 +100,42 @@ func TestDecisionThatComesBeforeItsCallIsKnown(t *testing.T) {
 		})
 	})
 }
+
+func TestLongRunOutlivesTheStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.function.Policy = call.Policy{Timeout: call.Duration(time.Hour), TotalDeadline: call.Duration(2 * time.Hour)}
+		b.queue.taken = func(call.Dispatch) bool { return true }
+		key := listedCalls(1)[0].Key
+		flushedUnder(t, b, func() {
+			wait(30 * time.Minute) // the queue would not recognise its hand-over any more
+			b.queue.stored = map[call.Key]uint64{key: 1}
+		}, func() {
+			wait(10 * time.Minute)
+			require.Len(t, b.queue.dispatches(), 1, "an executor has it")
+			d := b.queue.dispatches()[0]
+			b.queue.deliver(d, withIDs(d, call.Outcome{Kind: call.Success, Output: []byte(`"ok"`)}))
+			wait(time.Second)
+			require.Equal(t, call.Settled, b.store.state(key))
+		})
+	})
+}
+
+func TestPublicationUnderWayIsToldOfAResult(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.run(t, Config{}, func() {
+			wait(time.Second)
+			d := b.queue.dispatches()[0]
+			select {
+			case <-d.Over:
+				t.Fatal("it is open")
+			default:
+			}
+			b.queue.deliver(d, withIDs(d, call.Outcome{Kind: call.Success, Output: []byte(`"ok"`)}))
+			<-d.Over
+		})
+	})
+}

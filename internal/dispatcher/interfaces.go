@@ -31,6 +31,9 @@ type Queue interface {
 	Withdraw(ctx context.Context, dispatch call.Dispatch) (bool, error)
 	// Report stores an outcome as an executor would.
 	Report(ctx context.Context, dispatch call.Dispatch, outcome call.Outcome) error
+	// Stored is the number under which a hand-over of the call lies in the queue, taken or
+	// not; 0 when there is none.
+	Stored(ctx context.Context, dispatch call.Dispatch) (sequence uint64, err error)
 	// Reported says whether an outcome of the call lies in the queue, whoever has it.
 	Reported(ctx context.Context, dispatch call.Dispatch) (bool, error)
 	// Cancel tells the executors of a function to stop working on a call.

@@ -122,6 +122,9 @@ func (s *session) publish(due []*tracked, now time.Time) {
 	unproven := make([]bool, len(due))
 	for i, t := range due {
 		unproven[i] = t.unproven
+		if t.over == nil {
+			t.over = make(chan struct{})
+		}
 		dispatches[i] = s.dispatch(t)
 		releases = append(releases, t.releases...)
 		t.releases = nil
@@ -143,33 +146,6 @@ func (s *session) publish(due []*tracked, now time.Time) {
 			s.published(due, errs)
 		}
 	})
-}
-
-// errReported says that a call was not handed over, since an outcome of it was found.
-var errReported = errors.New("an outcome of the call is in the queue")
-
-// publishUnreported publishes the calls, but for the unproven ones of which the queue has an
-// outcome: the store lost their records.
-func (d *Dispatcher) publishUnreported(ctx context.Context, dispatches []call.Dispatch, unproven []bool) []error {
-	errs := make([]error, len(dispatches))
-	var left []call.Dispatch
-	var index []int
-	for i, dispatch := range dispatches {
-		if unproven[i] {
-			reported, err := d.queue.Reported(ctx, dispatch)
-			if err == nil && reported {
-				err = errReported
-			}
-			if errs[i] = err; err != nil {
-				continue
-			}
-		}
-		left, index = append(left, dispatch), append(index, i)
-	}
-	for n, err := range d.queue.Publish(ctx, left) {
-		errs[index[n]], dispatches[index[n]].Sequence = err, left[n].Sequence
-	}
-	return errs
 }
 
 // takeNote gives the note for the step that is about to be recorded.
@@ -211,7 +187,7 @@ func (s *session) dispatch(t *tracked) call.Dispatch {
 		Timeout:   time.Duration(t.policy.Timeout),
 		Deadline:  t.deadline,
 		Uncertain: t.uncertain, OnUncertain: t.policy.OnUncertain,
-		Sequence: t.sequence,
+		Sequence: t.sequence, Over: t.over,
 	}
 }
 

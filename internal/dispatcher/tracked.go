@@ -49,6 +49,8 @@ type tracked struct {
 	// taken says that an executor may have it.
 	sequence uint64
 	taken    bool
+	// over tells a publication under way that the call is not to be handed over any more.
+	over chan struct{}
 	// gone: the current hand-over is over, and its outcome did not come yet.
 	gone      bool
 	publishAt time.Time
@@ -104,6 +106,10 @@ func (s *session) setState(t *tracked, to call.State) {
 		s.d.parked.Add(1)
 	}
 	t.state = to
+	if t.over != nil && !to.Open() {
+		close(t.over)
+		t.over = nil
+	}
 }
 
 // letGo ends the session's count of its parked calls: another owner counts them now.

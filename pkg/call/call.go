@@ -39,6 +39,9 @@ type Dispatch struct {
 	// Sequence is the message's number in the queue, set by its publication; 0 when it is
 	// not known.
 	Sequence uint64
+	// Over, when not nil, is closed once the call has a result or has ended: a publication
+	// that was not confirmed is then not tried again.
+	Over <-chan struct{}
 	// Traceparent is the W3C trace context, empty without tracing.
 	Traceparent string
 }

@@ -44,6 +44,11 @@ func (c *Conn) Publish(ctx context.Context, dispatches []call.Dispatch) []error 
 		}
 		burst = append(burst, publication{msg: msg, err: &errs[i], sequence: &dispatches[i].Sequence, earlier: &earlier[i], over: func(ctx context.Context) (bool, error) {
 			d := &dispatches[i]
+			select {
+			case <-d.Over:
+				return true, nil
+			default:
+			}
 			return c.reported(ctx, call.Question{Key: d.Key, Token: call.Token(d.Function), Nonce: d.Nonce, Handover: d.Handover})
 		}})
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/callfan/callfan/pkg/call"
 )
 
-// maxOutcomesSearched bounds how many waiting outcomes of one function and partition
-// are looked through for one question.
-const maxOutcomesSearched = 2000
+// maxSearched bounds how many waiting messages of one subject are looked through for
+// one question.
+const maxSearched = 2000
 
 // standing is what answer says, unless the attempt's outcome is published and not yet
 // saved: a dispatcher that died may hold it until its lease runs out, and then nobody
@@ -47,26 +47,32 @@ func (c *Conn) reported(ctx context.Context, q call.Question) (bool, error) {
 // searchOutcomes says whether one of the outcomes that wait for a partition's dispatcher,
 // or that it has, is the wanted one.
 func (c *Conn) searchOutcomes(ctx context.Context, token string, partition int, wanted func(*jetstream.RawStreamMsg) bool) (bool, error) {
-	stream, err := c.js.Stream(ctx, c.names.results())
+	sequence, err := c.search(ctx, c.names.results(), c.names.result(token, partition), wanted)
+	return sequence != 0, err
+}
+
+// search gives the number of the first message on the subject that is wanted, 0 when
+// none of them is.
+func (c *Conn) search(ctx context.Context, name, subject string, wanted func(*jetstream.RawStreamMsg) bool) (uint64, error) {
+	stream, err := c.js.Stream(ctx, name)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	subject := c.names.result(token, partition)
 	next := uint64(1)
-	for range maxOutcomesSearched {
+	for range maxSearched {
 		m, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return false, nil
+			return 0, nil
 		}
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		if wanted(m) {
-			return true, nil
+			return m.Sequence, nil
 		}
 		next = m.Sequence + 1
 	}
-	return false, fmt.Errorf("more than %d outcomes wait on %s; asking again helps once they are saved", maxOutcomesSearched, subject)
+	return 0, fmt.Errorf("more than %d messages wait on %s; asking again helps once they are fewer", maxSearched, subject)
 }
 
 // ofAttempt says whether the message id is that of an outcome which ends the attempt or
@@ -100,4 +106,23 @@ func (c *Conn) Reported(ctx context.Context, d call.Dispatch) (bool, error) {
 		return false, fmt.Errorf("look for an outcome of %s: %w", d.Key, err)
 	}
 	return found, nil
+}
+
+// Stored is the number under which a hand-over of the call lies in the calls stream,
+// whether an executor has it or not; 0 when there is none.
+func (c *Conn) Stored(ctx context.Context, d call.Dispatch) (uint64, error) {
+	token, err := functionToken(d.Function)
+	if err != nil {
+		return 0, nil // it cannot be handed over
+	}
+	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	key := d.Key.String()
+	sequence, err := c.search(ctx, c.names.calls(), c.names.call(token), func(m *jetstream.RawStreamMsg) bool {
+		return header(m.Header, headerKey) == key
+	})
+	if err != nil {
+		return 0, fmt.Errorf("look for a hand-over of %s: %w", d.Key, err)
+	}
+	return sequence, nil
 }

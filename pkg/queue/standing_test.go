@@ -140,7 +140,7 @@ func TestTheSearchForAnOutcomeIsBounded(t *testing.T) {
 	i := install(t, Config{Partitions: 1})
 	ctx := testContext(t)
 	d := i.dispatch("sess_1", "f", 1, `{}`)
-	burst := make([]publication, maxOutcomesSearched+1)
+	burst := make([]publication, maxSearched+1)
 	errs := make([]error, len(burst))
 	for n := range burst {
 		other := i.dispatch("sess_1", "f", n+2, `{}`)
@@ -153,10 +153,24 @@ func TestTheSearchForAnOutcomeIsBounded(t *testing.T) {
 	q := call.Question{Key: d.Key, Token: "f", Nonce: d.Nonce, Handover: 1}
 	began := time.Now()
 	_, err := i.dispatcher.reported(ctx, q)
-	require.ErrorContains(t, err, "outcomes wait on fn.result.f.p00")
-	t.Logf("looking through %d outcomes took %v", maxOutcomesSearched, time.Since(began))
+	require.ErrorContains(t, err, "messages wait on fn.result.f.p00")
+	t.Logf("looking through %d outcomes took %v", maxSearched, time.Since(began))
 	q.Token = "g"
 	found, err := i.dispatcher.reported(ctx, q)
 	require.NoError(t, err)
 	require.False(t, found)
+}
+
+func TestAStoredHandOverIsFound(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{})
+	ds := i.publish(t, i.dispatch("sess_1", "f", 1, `{}`), i.dispatch("sess_1", "f", 2, `{}`))
+	for _, d := range ds {
+		at, err := i.dispatcher.Stored(testContext(t), call.Dispatch{Call: d.Call})
+		require.NoError(t, err)
+		require.Equal(t, d.Sequence, at)
+	}
+	at, err := i.dispatcher.Stored(testContext(t), i.dispatch("sess_1", "f", 3, `{}`))
+	require.NoError(t, err)
+	require.Zero(t, at)
 }

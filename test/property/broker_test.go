@@ -156,6 +156,18 @@ func (b *broker) Withdraw(_ context.Context, d call.Dispatch) (bool, error) {
 	return true, nil
 }
 
+// Stored is the number of a stored hand-over of the call.
+func (b *broker) Stored(_ context.Context, d call.Dispatch) (uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for sequence, m := range b.calls {
+		if m.d.Key == d.Key {
+			return sequence, nil
+		}
+	}
+	return 0, nil
+}
+
 // Reported says whether an outcome of the call is stored.
 func (b *broker) Reported(_ context.Context, d call.Dispatch) (bool, error) {
 	b.mu.Lock()

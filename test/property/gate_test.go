@@ -143,6 +143,10 @@ func (q gatedQueue) Withdraw(ctx context.Context, d call.Dispatch) (bool, error)
 	return through(ctx, q.g, func() (bool, error) { return q.broker.Withdraw(ctx, d) })
 }
 
+func (q gatedQueue) Stored(ctx context.Context, d call.Dispatch) (uint64, error) {
+	return through(ctx, q.g, func() (uint64, error) { return q.broker.Stored(ctx, d) })
+}
+
 func (q gatedQueue) Reported(ctx context.Context, d call.Dispatch) (bool, error) {
 	return through(ctx, q.g, func() (bool, error) { return q.broker.Reported(ctx, d) })
 }
