@@ -84,10 +84,12 @@ async def test_a_repeated_delivery_of_a_running_call_is_ignored() -> None:
 
 
 async def test_a_cancel_notice_reaches_sync_and_async_handlers() -> None:
+    entered: list[str] = []
     seen: list[str] = []
 
     @function
     def sync() -> None:
+        entered.append("sync")
         try:
             current_call().sleep(10)
         except Cancelled:
@@ -96,6 +98,7 @@ async def test_a_cancel_notice_reaches_sync_and_async_handlers() -> None:
 
     @function
     async def asynchronous() -> None:
+        entered.append("asynchronous")
         try:
             await asyncio.sleep(10)
         except asyncio.CancelledError:
@@ -105,9 +108,9 @@ async def test_a_cancel_notice_reaches_sync_and_async_handlers() -> None:
     for f in (sync, asynchronous):
         link = FakeLink()
         taken = FakeTaken(dispatch(f.name))
-        async with await serving(link, f) as s:
+        async with await serving(link, f):
             link.give(taken)
-            await until(lambda s=s: s.worker.running)  # type: ignore[misc]
+            await until(lambda name=f.name: name in entered)  # type: ignore[misc]
             link.cancel(KEY, "the turn has ended")
             await until(lambda taken=taken: taken.acked)  # type: ignore[misc]
         assert link.outcomes == []
@@ -291,9 +294,28 @@ async def test_a_hard_stop_interrupts(effects: str, choice: str | None, verifies
     assert taken.acked == bool(kinds)
 
 
+async def test_a_second_stop_interrupts_at_once() -> None:
+    @function(effects="idempotent")
+    async def f() -> None:
+        await asyncio.sleep(60)
+
+    link = FakeLink()
+    s = await serving(link, f, stop_timeout=60)
+    link.give(FakeTaken(dispatch("f")))
+    await until(lambda: s.worker.running)
+    s.worker.soft.set()
+    await asyncio.sleep(0)
+    s.worker.hard.set()
+    await s.stop()
+    assert [o.kind for o in link.outcomes] == ["released"]
+
+
 async def test_what_a_handler_returns_in_the_grace_of_a_hard_stop_counts() -> None:
+    entered = threading.Event()
+
     @function
     async def f() -> str:
+        entered.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -304,7 +326,7 @@ async def test_what_a_handler_returns_in_the_grace_of_a_hard_stop_counts() -> No
     taken = FakeTaken(dispatch("f"))
     s = await serving(link, f, stop_timeout=0.1)
     link.give(taken)
-    await until(lambda: s.worker.running)
+    await until(entered.is_set)
     await s.stop()
     assert [o.output for o in link.outcomes] == ['"saved"']
 

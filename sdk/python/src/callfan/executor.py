@@ -192,20 +192,28 @@ class Executor:
             if self._stop_wanted:
                 worker.soft.set()
         if signals:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self.stop)
+            self._listen(loop)
         ready = asyncio.create_task(self._tell_ready(worker))
-        connection.start()
+        serving = asyncio.create_task(worker.serve())
+        connecting = connection.start()
         try:
-            await worker.serve()
+            await asyncio.wait([serving, connecting], return_when=asyncio.FIRST_COMPLETED)
+            if connecting.done():
+                worker.soft.set()
+                connecting.result()
+            await serving
         finally:
             ready.cancel()
             self._ready.clear()
             await connection.close()
             await hosts.close()
-            if signals:
-                for number in (signal.SIGTERM, signal.SIGINT):
-                    loop.remove_signal_handler(number)
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            try:
+                loop.add_signal_handler(number, self.stop)
+            except NotImplementedError:  # Windows
+                signal.signal(number, lambda *_: self.stop())
 
     async def _tell_ready(self, worker: Worker) -> None:
         await worker.serving.wait()

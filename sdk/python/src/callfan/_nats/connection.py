@@ -21,7 +21,7 @@ from nats.aio.subscription import Subscription
 
 from callfan._nats.denials import Denials
 from callfan.config import NatsConfig, redact
-from callfan.errors import ConfigurationError
+from callfan.errors import PermissionDenied
 
 _CONNECT_TIMEOUT = 5
 _CLOSE_TIMEOUT = 5.0
@@ -52,8 +52,10 @@ class Connection:
 
     # Keeping it.
 
-    def start(self) -> None:
+    def start(self) -> asyncio.Task[None]:
+        """Begins to connect. The task goes on until close; it ends before that by a fault of the SDK alone."""
         self._task = asyncio.create_task(self._keep())
+        return self._task
 
     async def _keep(self) -> None:
         connected_before = False
@@ -109,8 +111,6 @@ class Connection:
                 for subject, handler in self._subscriptions:
                     await client.subscribe(subject, cb=handler)
                 await client.flush(_CONNECT_TIMEOUT)
-        except ConfigurationError:
-            raise
         except Exception as err:  # whatever it is, it is tried again
             cause = problems[0] if isinstance(err, nats.errors.NoServersError) and problems else err
             problem = f"{type(cause).__name__}: {cause}"
@@ -194,7 +194,7 @@ class Connection:
         """Sends a message; nobody confirms it."""
         try:
             await self.client.publish(subject, body, reply=reply)
-        except (nats.errors.Error, OSError) as err:
+        except Exception as err:  # nats-py raises all sorts while it closes
             raise NotConnected(f"{type(err).__name__}: {err}") from err
 
     async def request(self, subject: str, body: bytes, *, within: float, headers: dict[str, str] | None = None) -> bytes:
@@ -216,7 +216,9 @@ class Connection:
             raise NoReply(f"nobody listens on {subject}") from None
         except (nats.errors.TimeoutError, TimeoutError):
             raise NoReply(f"no answer on {subject} within {within:g}s") from None
-        except (nats.errors.Error, OSError) as err:
+        except (PermissionDenied, NotConnected):
+            raise
+        except Exception as err:
             raise NotConnected(f"{type(err).__name__}: {err}") from err
         finally:
             self.denials.forget(subject, refused)
@@ -229,14 +231,14 @@ class Connection:
         self.denials.spell(subject)
         self._subscriptions.append((subject, handler))
         if self.connected:
-            with contextlib.suppress(nats.errors.Error, OSError):  # the next connection subscribes
+            with contextlib.suppress(Exception):  # the next connection subscribes
                 await self.client.subscribe(subject, cb=handler)
 
     async def subscribe(self, subject: str, handler: Handler) -> Subscription:
         """Subscribes on the connection that stands now."""
         try:
             return await self.client.subscribe(subject, cb=handler)
-        except (nats.errors.Error, OSError) as err:
+        except Exception as err:
             raise NotConnected(f"{type(err).__name__}: {err}") from err
 
     def new_inbox(self) -> str:

@@ -107,7 +107,14 @@ class Line:
     async def drop(self) -> None:
         """Ends the subscription, after giving what the server had sent before it knew."""
         subscription, self._subscription = self._subscription, None
-        if subscription is None or not self.usable:
+        if subscription is None:
+            return
+        if not self.usable:
+            # nats-py throws away what had arrived when the connection went. Those calls are ours: left alone, they would
+            # come back as calls that may have run.
+            arrived = subscription._pending_queue
+            while not arrived.empty():
+                await self._arrived(arrived.get_nowait())
             return
         with contextlib.suppress(Exception):
             async with asyncio.timeout(2):

@@ -147,6 +147,8 @@ class NatsLink:
             line = self._take_line(binding)
             await line.pull(min(batch, LARGEST), arrived)
         except NotConnected as err:
+            if line is not None:
+                await line.drop()
             await self._pace()
             raise PullAgain(str(err)) from None
         except Ended as err:

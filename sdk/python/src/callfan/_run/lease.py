@@ -73,8 +73,9 @@ class Leases:
     async def _beat(self) -> None:
         self._alive()
         now = time.monotonic()
-        for lease in [held for held in self.held if now < held.until]:
-            try:
-                await lease.taken.extend()
-            except Exception as err:  # there is no connection; the next beat may have one
-                self._log.debug("lease was not extended", extra={"error": str(err)})
+        try:
+            async with asyncio.timeout(self._ack_wait / 3):  # a server that does not read must not hold up the next beat
+                for lease in [held for held in self.held if now < held.until]:
+                    await lease.taken.extend()
+        except Exception as err:  # there is no connection; the next beat may have one
+            self._log.debug("leases were not extended", extra={"error": str(err)})

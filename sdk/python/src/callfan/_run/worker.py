@@ -17,7 +17,6 @@ from callfan._run.link import Link, PullAgain, Taken
 from callfan._run.running import RETURN_GRACE, Running
 from callfan._run.slots import Slots
 from callfan._wire.dispatch import Key
-from callfan.errors import CallfanError
 from callfan.function import Function
 
 _DEFAULT_REFRESH = 30.0
@@ -129,7 +128,7 @@ class Worker:
             self._rebind.clear()
             try:
                 await self._register()
-            except CallfanError as err:
+            except Exception as err:
                 message = "functions could not be registered again; the earlier registration is used on"
                 self.log.error(message, extra={"error": str(err)})
             await asyncio.sleep(_REBIND_PAUSE)
@@ -143,12 +142,13 @@ class Worker:
             task.add_done_callback(self._pulls.discard)
 
     async def _pull(self, count: int) -> None:
-        got = 0
+        got, over = 0, False
 
         def each(taken: Taken) -> None:
             nonlocal got
             got += 1
-            task = asyncio.create_task(self._handle(taken, owned=got <= count))
+            # One that comes after the pull's end has no slot any more; its lease is running, so it is taken all the same.
+            task = asyncio.create_task(self._handle(taken, owned=got <= count and not over))
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
 
@@ -164,6 +164,7 @@ class Worker:
         except Exception as err:
             await self._pull_failed(err)
         finally:
+            over = True
             self._slots.release(max(count - got, 0))
 
     async def _pull_failed(self, err: Exception) -> None:
