@@ -61,6 +61,7 @@ $(PYTHON_VENV)/installed: sdk/python/pyproject.toml | deps
 
 .PHONY: test-python
 test-python: build $(PYTHON_VENV)/installed ## Check the Python SDK: format, lint, types, tests, and the conformance suite
+	CGO_ENABLED=0 go build -o bin/ github.com/nats-io/nats-server/v2
 	cd sdk/python && .venv/bin/ruff format --check . && .venv/bin/ruff check . && .venv/bin/mypy && .venv/bin/pytest -q
 
 # What package-lock.json names, from the npm registry.

@@ -36,9 +36,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.write_line(f"{passed} passed, {failed} failed")
 
 
-def callfan() -> str:
-    """The path of the program callfan, which brings NATS, a dispatcher and the conformance suite along."""
-    path = ROOT / "bin" / "callfan"
+def program(name: str) -> str:
+    """The path of a program that `make test-python` builds."""
+    path = ROOT / "bin" / name
     if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist; remedy: run `make test-python`, or `make build` first")
+        raise FileNotFoundError(f"{path} does not exist; remedy: run `make test-python`, which builds it")
     return str(path)
+
+
+def callfan() -> str:
+    """The program callfan, which brings NATS, a dispatcher and the conformance suite along."""
+    return program("callfan")
