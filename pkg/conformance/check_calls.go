@@ -22,6 +22,7 @@ func callChecks() []check {
 		core("calls/invalid", callInvalid),
 		full("calls/delivered-again-while-running", callTwice),
 		full("calls/hostile-ids", callHostileIDs),
+		full("logs/no-secrets", callSecrets),
 	}
 }
 
@@ -169,6 +170,21 @@ func callTwice(t *trial) {
 	t.is(t.outcome(p), "slept")
 	t.runs(p, 1)
 	t.eventually(patience, func() bool { return !t.queued(p) }, "the call is still in the queue")
+}
+
+// callSecrets: arguments, outputs and nonces are nobody's business but the model's.
+func callSecrets(t *trial) {
+	p := t.call("echo", `{"secret":"never-log-7f3a"}`)
+	t.succeeds(p, `{"secret":"never-log-7f3a"}`)
+	again := t.call("echo", `{"secret":"never-log-7f3a"}`, uncertain())
+	t.succeeds(again, `{"secret":"never-log-7f3a"}`)
+	pause(t.ctx, settleTime)
+	text := t.latest().text()
+	for what, secret := range map[string]string{"arguments or an output": "never-log-7f3a", "a nonce": p.Nonce, "the nonce of a call that may have run": again.Nonce} {
+		if strings.Contains(text, secret) {
+			t.failf("the executor logged %s", what)
+		}
+	}
 }
 
 func callHostileIDs(t *trial) {

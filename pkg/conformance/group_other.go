@@ -7,10 +7,13 @@ import (
 	"os/exec"
 )
 
-// Without process groups and SIGTERM only the process itself can be ended, not in order.
+// Without process groups and signals only the process itself can be ended, not in order.
 func ownGroup(*exec.Cmd) {}
 
 func terminateGroup(pid int) { killGroup(pid) }
+
+func freezeGroup(int) {}
+func thawGroup(int)   {}
 
 func killGroup(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {

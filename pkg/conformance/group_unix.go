@@ -12,3 +12,5 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 
 func terminateGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGTERM) }
 func killGroup(pid int)      { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+func freezeGroup(pid int)    { _ = syscall.Kill(-pid, syscall.SIGSTOP) }
+func thawGroup(pid int)      { _ = syscall.Kill(-pid, syscall.SIGCONT) }

@@ -104,6 +104,10 @@ func (p *process) kill() {
 	<-p.exited
 }
 
+// freeze has the process stand still until thaw, as on a suspended machine.
+func (p *process) freeze() { freezeGroup(p.cmd.Process.Pid) }
+func (p *process) thaw()   { thawGroup(p.cmd.Process.Pid) }
+
 // exits waits for the end of the process and checks its status.
 func (t *trial) exits(p *process, within time.Duration, code int) {
 	t.eventually(within, p.gone, "the executor did not end")

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/callfan/callfan/internal/embedded"
+	"github.com/callfan/callfan/internal/schema"
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/queue"
 )
@@ -126,6 +127,11 @@ const dispatcher = "dispatcher"
 // serve brings up the server and the suite's dispatcher on it.
 func (t *trial) serve() {
 	t.startServer()
+	t.dispatch()
+}
+
+// dispatch brings the suite's dispatcher up.
+func (t *trial) dispatch() {
 	cfg := queue.Config{
 		URL: t.url(), Logger: quiet(), Partitions: partitions, AckWait: t.config.ackWait, RegistryCheck: t.config.refresh,
 		ResultConsumersOnFile: true,
@@ -140,7 +146,7 @@ func (t *trial) serve() {
 	t.conn = conn
 	t.must(conn.Provision(ctx), "provision the streams")
 	t.must(t.observe(conn.NATS()), "observe the executor")
-	registry, err := conn.ServeRegistry(t.rig.ctx)
+	registry, err := conn.ServeRegistry(t.rig.ctx, queue.WithAcceptance((&schema.Validator{Logger: quiet()}).Accept))
 	t.must(err, "serve the registry")
 	t.mu.Lock()
 	t.registry = registry

@@ -12,7 +12,9 @@ func restartScene() scene {
 		act: func(t *trial) {
 			p := t.launch()
 			t.never(1500*time.Millisecond, p.gone, "the executor ended because NATS was not there yet")
-			t.serve()
+			t.startServer()
+			t.never(2*time.Second, p.gone, "the executor ended because no dispatcher was there yet")
+			t.dispatch()
 			t.registered(p)
 			t.succeeds(t.call("echo", `{"a":1}`), `{"a":1}`)
 			running = t.call("sleep", `{"ms":2500}`)
@@ -22,6 +24,7 @@ func restartScene() scene {
 			t.startServer()
 		},
 		checks: []check{
+			core("registration/waits-for-a-dispatcher", func(*trial) {}),
 			core("reconnect/started-before-the-server", func(*trial) {}),
 			core("reconnect/running-call", func(t *trial) {
 				t.eventually(2*patience, func() bool { return len(t.reported(running)) > 0 }, "no outcome of the call that ran during the restart")
@@ -31,6 +34,11 @@ func restartScene() scene {
 			core("reconnect/serves-again", func(t *trial) {
 				p := t.call("echo", `{"b":2}`)
 				t.succeeds(p, `{"b":2}`, 2*patience)
+			}),
+			core("reconnect/consumer-vanished", func(t *trial) {
+				t.must(t.conn.JetStream().DeleteConsumer(t.ctx, "FN_CALLS", "pool_"+pool), "delete the pool's consumer")
+				p := t.call("echo", `{"c":3}`)
+				t.succeeds(p, `{"c":3}`, patience)
 			}),
 		},
 	}

@@ -7,6 +7,7 @@ func scenes() []scene {
 		redeliveredScene(),
 		leaseScene(),
 		killScene(),
+		frozenScene(),
 		stopScene(),
 		restartScene(),
 		mainScene(),

@@ -179,6 +179,9 @@ func (d *delivery) enter(ctx context.Context) string {
 	if fault("no-timeout") {
 		limited = ctx
 	}
+	if fault("logs-arguments") {
+		fmt.Fprintf(os.Stderr, "faulty: %s %s\n", d.Name, d.Arguments)
+	}
 	d.log("start")
 	done := make(chan string, 1)
 	go func() {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -29,6 +30,7 @@ type worker struct {
 	max   int64
 	slots chan struct{}
 	soft  context.Context
+	once  func() error // registers the functions
 
 	mu      sync.Mutex
 	held    map[string]bool               // by hand-over
@@ -140,7 +142,11 @@ func (w *worker) register() (stream, consumer string, err error) {
 		}
 		return nil
 	}
+	w.once = once
 	for err = once(); err != nil && w.soft.Err() == nil; err = once() {
+		if w.nc.IsConnected() && fault("no-dispatcher-no-executor") {
+			return "", "", err
+		}
 		time.Sleep(250 * time.Millisecond) //nolint:forbidigo // nothing to wait on
 	}
 	if err == nil && !fault("registers-once") {
@@ -169,6 +175,9 @@ func (w *worker) pull(stream, name string) {
 		consumer, err := w.js.Consumer(ctx, stream, name)
 		cancel()
 		if err != nil {
+			if errors.Is(err, jetstream.ErrConsumerNotFound) && !fault("waits-for-the-consumer") {
+				_ = w.once()
+			}
 			pause(w.soft, 250*time.Millisecond)
 			continue
 		}

@@ -1,0 +1,41 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// frozenScene stops the executor's clock for longer than a lease, with calls on their way
+// to it, which may be with somebody else when it reads them.
+func frozenScene() scene {
+	var blind, pay *placed
+	return scene{
+		name:   "frozen",
+		config: rigConfig{ackWait: shortLease, concurrency: 8},
+		act: func(t *trial) {
+			t.serve()
+			p := t.start()
+			t.succeeds(t.call("echo", `{}`), `{}`)
+			p.freeze()
+			defer p.thaw()
+			blind = t.call("pay_blind", `{}`)
+			pay = t.call("pay", `{"verdict":"done"}`)
+			pause(t.ctx, shortLease+time.Second)
+		},
+		checks: []check{
+			full("stood-still/unknown-outcome", func(t *trial) {
+				t.eventually(patience, func() bool { return len(t.reported(blind)) > 0 }, "no outcome of a call that was read after its lease ran out")
+				if o := t.outcome(blind); o.Kind != call.Failure || o.Cause != call.ReasonUnknownOutcome {
+					t.failf("the outcome is %s; want a failure with the cause %s: another executor may have had the call", describe(o), call.ReasonUnknownOutcome)
+				}
+				t.runs(blind, 0)
+			}),
+			full("stood-still/verified-by-the-next", func(t *trial) {
+				t.eventually(patience, func() bool { return len(t.reported(pay)) > 0 }, "no outcome of a call that was left to its lease")
+				t.is(t.outcome(pay), "verified")
+				t.runs(pay, 0)
+			}),
+		},
+	}
+}
