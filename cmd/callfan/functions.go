@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -36,13 +35,19 @@ func (c *functionsListCommand) Run(env environment, parent *commands) error {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(env.stdout).Encode(functions)
+		body, err := ops.AppendFunctions(nil, functions)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "%s\n", body)
+		return err
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FUNCTION\tPOOL\tLANGUAGE\tEFFECTS\tON UNCERTAIN\tATTEMPTS\tDESCRIPTION")
+	fmt.Fprintln(w, "FUNCTION\tPOOL\tLANGUAGE\tVERSION\tEXECUTORS\tLAST SEEN\tEFFECTS\tON UNCERTAIN\tATTEMPTS\tDESCRIPTION")
 	for _, f := range functions {
 		p := f.Effective
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", f.Name, f.Pool, f.Language, p.Effects, p.OnUncertain, p.Attempts, f.Description)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%s\n", cell(f.Name), f.Pool, cell(f.Language), cell(f.Version), len(f.Executors),
+			seen(f.Seen()), p.Effects, p.OnUncertain, p.Attempts, cell(f.Description))
 	}
 	return w.Flush()
 }
@@ -67,15 +72,24 @@ func (c *functionsShowCommand) Run(env environment, parent *commands) error {
 	return fmt.Errorf("%w: no function %q is registered; there are: %s", errUsage, c.Name, strings.Join(names, ", "))
 }
 
+// seen is a time for a table.
+func seen(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.Format(time.RFC3339)
+}
+
 func show(env environment, f ops.Function) error {
 	p := f.Effective
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	for _, row := range [][2]string{
-		{"function", f.Name},
-		{"description", f.Description},
+		{"function", cell(f.Name)},
+		{"description", cell(f.Description)},
 		{"pool", f.Pool},
-		{"executor", strings.TrimSpace(f.Language + " " + f.Version)},
+		{"declared by", cell(strings.TrimSpace(f.Language + " " + f.Version))},
 		{"changed", f.Changed.Format(time.RFC3339)},
+		{"last seen", seen(f.Seen())},
 		{"timeout", p.Timeout.String()},
 		{"queue timeout", p.QueueTimeout.String()},
 		{"total deadline", p.TotalDeadline.String()},
@@ -86,6 +100,16 @@ func show(env environment, f ops.Function) error {
 		{"parameters", string(f.Parameters)},
 	} {
 		fmt.Fprintf(w, "%s\t%s\n", row[0], row[1])
+	}
+	if len(f.Executors) > 0 {
+		fmt.Fprintln(w, "\nEXECUTOR\tLANGUAGE\tVERSION\tHOST\tLAST SEEN\tDEFINITION")
+	}
+	for _, e := range f.Executors {
+		definition := "in force"
+		if !e.Current {
+			definition = "another"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cell(e.ID), cell(e.Language), cell(e.Version), cell(e.Host), seen(e.Seen), definition)
 	}
 	return w.Flush()
 }

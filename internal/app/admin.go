@@ -80,6 +80,9 @@ func (d *Dispatcher) Functions(context.Context) ([]ops.Function, error) {
 	list := make([]ops.Function, len(registered))
 	for i, r := range registered {
 		list[i] = ops.Function{Function: r.Function, Pool: r.Pool, Language: r.Language, Version: r.Version, Changed: r.Changed}
+		for _, e := range r.Executors {
+			list[i].Executors = append(list[i].Executors, ops.Executor(e))
+		}
 		f := r.Function
 		f.Policy = d.opts.Dispatcher.Policies[f.Name].Over(f.Policy)
 		list[i].Effective = f.WithDefaults()

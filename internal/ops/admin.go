@@ -74,15 +74,6 @@ func (s *Server) detachSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *Server) listFunctions(w http.ResponseWriter, r *http.Request) {
-	functions, err := s.cfg.Admin.Functions(r.Context())
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	write(w, http.StatusOK, FunctionList{Functions: append([]Function{}, functions...)})
-}
-
 // checkID keeps out what is certainly no session id, and would be trouble in logs
 // and in paths.
 func checkID(id string) error {

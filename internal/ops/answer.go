@@ -14,10 +14,20 @@ type Problem struct {
 }
 
 func write(w http.ResponseWriter, status int, body any) {
+	writeHeader(w, status)
+	_ = json.NewEncoder(w).Encode(body) // who asked is gone
+}
+
+// writeBytes answers with JSON as it is.
+func writeBytes(w http.ResponseWriter, status int, body []byte) {
+	writeHeader(w, status)
+	_, _ = w.Write(body) // who asked is gone
+}
+
+func writeHeader(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // who asked is gone
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {

@@ -67,7 +67,11 @@ func TestAdminAPI(t *testing.T) {
 	b := setup(t, ops.Config{})
 	at := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	b.admin.sessions = []ops.Session{{ID: "sess_1", Partition: 3, Watched: true, Served: true, Status: "idle", Retrieved: &at}}
-	b.admin.functions = []ops.Function{{Function: call.Function{Name: "get_weather"}, Pool: "weather", Changed: at}}
+	b.admin.functions = []ops.Function{{
+		Function: call.Function{Name: "get_weather", Parameters: []byte(`{ "description": "<b>" }`), Verifies: true}, Pool: "weather", Changed: at,
+		Executors: []ops.Executor{{ID: "one", Seen: at, Current: true}, {ID: "two", Seen: at.Add(time.Second)}},
+	}, {Function: call.Function{Name: "f"}}}
+	require.Equal(t, at.Add(time.Second), b.admin.functions[0].Seen())
 
 	status, body := b.do(t, http.MethodGet, "/v1/sessions", "")
 	require.Equal(t, 200, status)
@@ -86,7 +90,11 @@ func TestAdminAPI(t *testing.T) {
 
 	status, body = b.do(t, http.MethodGet, "/v1/functions", "")
 	require.Equal(t, 200, status)
-	require.JSONEq(t, `{"functions":[{"name":"get_weather","policy":{},"pool":"weather","changed_at":"2026-11-29T12:00:00Z","effective_policy":{}}]}`, body)
+	require.Contains(t, body, `"parameters":{ "description": "<b>" },`, "parameters are the registered bytes")
+	require.JSONEq(t, `{"functions":[{"name":"get_weather","parameters":{"description":"<b>"},"verifies":true,"policy":{},"pool":"weather",
+		"changed_at":"2026-11-29T12:00:00Z","effective_policy":{},"executors":[
+		{"id":"one","last_seen_at":"2026-11-29T12:00:00Z","current":true},{"id":"two","last_seen_at":"2026-11-29T12:00:01Z","current":false}]},
+		{"name":"f","policy":{},"pool":"","changed_at":"0001-01-01T00:00:00Z","effective_policy":{},"executors":[]}]}`, body)
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
@@ -195,7 +203,7 @@ func TestClient(t *testing.T) {
 	t.Parallel()
 	b := setup(t, ops.Config{AdminToken: token, Checks: []ops.Check{{Name: "x", Run: func(context.Context) error { return errMissing }}}})
 	b.admin.sessions = []ops.Session{{ID: "sess_1"}}
-	b.admin.functions = []ops.Function{{Function: call.Function{Name: "f"}}}
+	b.admin.functions = []ops.Function{{Function: call.Function{Name: "f", Parameters: []byte(`{ "a": 1.0 }`)}, Executors: []ops.Executor{{ID: "one"}}}}
 	c := b.client(t, token)
 	require.NoError(t, c.Watch(t.Context(), "a", "b"))
 	require.NoError(t, c.Unwatch(t.Context(), "a", "b"))

@@ -25,14 +25,14 @@ const maxRaces = 20
 
 // decide accepts or refuses a claim to a function and leaves the pool's consumer
 // taking its calls.
-func (r *Registry) decide(ctx context.Context, token string, claim record, functions []string) error {
+func (r *Registry) decide(ctx context.Context, token string, claim record, who executorInfo, functions []string) error {
 	r.deciding.Lock()
 	defer r.deciding.Unlock()
 	if have, ok := r.known(token); ok && have.Bound && have.same(claim) && time.Since(r.checked[claim.Pool]) < recentCheck {
 		return nil
 	}
 	for range maxRaces {
-		err := r.tryDecide(ctx, token, claim, functions)
+		err := r.tryDecide(ctx, token, claim, who, functions)
 		if !errors.Is(err, errRaced) {
 			return err
 		}
@@ -43,7 +43,7 @@ func (r *Registry) decide(ctx context.Context, token string, claim record, funct
 	return errRaced
 }
 
-func (r *Registry) tryDecide(ctx context.Context, token string, claim record, functions []string) error {
+func (r *Registry) tryDecide(ctx context.Context, token string, claim record, who executorInfo, functions []string) error {
 	have, err := r.get(ctx, token)
 	if err != nil {
 		return err
@@ -58,7 +58,16 @@ func (r *Registry) tryDecide(ctx context.Context, token string, claim record, fu
 			return err
 		}
 	}
-	if have.revision == 0 || !have.same(claim) {
+	changes := have.revision == 0 || have.Pool != claim.Pool
+	if !changes && !have.same(claim) {
+		if changes, err = r.replaces(ctx, token, have, claim, who); err != nil {
+			return err
+		}
+		if changes {
+			claim = r.replacing(token, have, claim)
+		}
+	}
+	if changes {
 		// A function that is bound stays so: its calls flow while its definition changes.
 		claim.Bound = have.Bound && have.Pool == claim.Pool
 		if have, err = r.put(ctx, token, claim, have.revision); err != nil {

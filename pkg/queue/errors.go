@@ -108,6 +108,9 @@ const (
 	CodeSubjectMismatch = "subject_mismatch"
 	CodeFunctionTaken   = "function_taken"
 	CodePoolTaken       = "pool_taken"
+	// CodeDefinitionConflict: executors of the same version serve the function with
+	// another definition.
+	CodeDefinitionConflict = "definition_conflict"
 	// CodeUnavailable: the dispatcher cannot decide now. Register retries it.
 	CodeUnavailable = "unavailable"
 )

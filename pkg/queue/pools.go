@@ -181,6 +181,7 @@ func (r *Registry) move(ctx context.Context, stream jetstream.Stream, raw *jetst
 func (r *Registry) checkPools(ctx context.Context) {
 	failed := false
 	for sleep(ctx, r.c.cfg.RegistryCheck) == nil {
+		r.presence.prune()
 		var errs []error
 		for _, pool := range r.pools() {
 			errs = append(errs, r.checkPool(ctx, pool))

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,19 +24,34 @@ type record struct {
 	Language string    `json:"language,omitempty"`
 	Version  string    `json:"version,omitempty"`
 	At       time.Time `json:"at"`
+	// Superseded are definitions that this one took the place of, the latest last.
+	Superseded []superseded `json:"superseded,omitempty"`
 
-	revision uint64
-	deleted  bool
+	fingerprint string // of Function
+	revision    uint64
+	deleted     bool
 }
 
-// same says whether the definitions are the same.
+// same says whether the definitions say the same.
 func (r record) same(other record) bool {
-	a, err := json.Marshal(r.Function)
+	return r.Pool == other.Pool && r.fingerprint == other.fingerprint
+}
+
+// encode keeps the bytes of the parameters as they were registered.
+func (r record) encode() ([]byte, error) {
+	function, err := r.Function.AppendJSON([]byte(`{"function":`))
 	if err != nil {
-		return false
+		return nil, err
 	}
-	b, err := json.Marshal(other.Function)
-	return err == nil && r.Pool == other.Pool && bytes.Equal(a, b)
+	type rest record
+	body, err := json.Marshal(struct {
+		rest
+		Function *struct{} `json:"function,omitempty"`
+	}{rest: rest(r)})
+	if err != nil {
+		return nil, err
+	}
+	return append(append(function, ','), body[1:]...), nil
 }
 
 const (
@@ -82,13 +96,14 @@ func parseRecord(entry jetstream.KeyValueEntry) (record, error) {
 	if err := json.Unmarshal(entry.Value(), &rec); err != nil {
 		return record{}, fmt.Errorf("key %s is not readable: %w", entry.Key(), err)
 	}
+	rec.fingerprint = rec.Function.Fingerprint()
 	return rec, nil
 }
 
 // put stores the record if the stored one still has revision, 0 for none.
 func (r *Registry) put(ctx context.Context, token string, rec record, revision uint64) (record, error) {
 	rec.At = time.Now().UTC()
-	body, err := json.Marshal(rec)
+	body, err := rec.encode()
 	if err != nil {
 		return record{}, err
 	}

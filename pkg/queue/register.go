@@ -53,18 +53,19 @@ func (c *Conn) Register(ctx context.Context, r Registration) (Binding, error) {
 
 // request is the payload that declares f, one of the executor's functions of those names.
 func (r Registration) request(f call.Function, names []string) ([]byte, error) {
-	definition, err := json.Marshal(f)
+	body := appendString([]byte(`{"protocol":1,"pool":`), r.Pool)
+	body, err := f.AppendJSON(append(body, `,"function":`...))
+	if err != nil {
+		return nil, err
+	}
+	rest, err := json.Marshal(struct {
+		Functions []string     `json:"functions"`
+		Executor  executorInfo `json:"executor"`
+	}{names, executorInfo{ID: r.ID, Language: r.Language, Version: r.Version, Host: r.Host}})
 	if err != nil {
 		return nil, fmt.Errorf("%w %q: %w", ErrInvalidFunction, f.Name, err)
 	}
-	body, err := json.Marshal(registerRequest{
-		Protocol: 1, Pool: r.Pool, Function: definition, Functions: names,
-		Executor: executorInfo{ID: r.ID, Language: r.Language, Version: r.Version, Host: r.Host},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w %q: %w", ErrInvalidFunction, f.Name, err)
-	}
-	return body, nil
+	return append(append(body, ','), rest[1:]...), nil
 }
 
 func poolRule(pool string) string {

@@ -28,7 +28,8 @@ type Registry struct {
 	// accept judges definitions; nil takes all valid ones.
 	accept func(call.Function) error
 	// told is told of repairs; it may be nil.
-	told func(kind string, n int)
+	told     func(kind string, n int)
+	presence *presence
 
 	// deciding lets one registration at a time change anything.
 	deciding sync.Mutex
@@ -37,6 +38,8 @@ type Registry struct {
 	// passed are the subjects that may hold calls which their consumer has passed,
 	// with the last sequence that can be such a call.
 	passed map[string]uint64
+	// listening is when somebody was found to listen for cancellations of a function.
+	listening map[string]time.Time
 	// suspects are the calls that the last sweep found stuck, by sequence, and since when.
 	suspects map[uint64]time.Time
 
@@ -53,6 +56,9 @@ type Registered struct {
 	Language, Version string
 	// Changed is when that was.
 	Changed time.Time
+	// Executors are those that were heard registering it within three RegistryChecks,
+	// by id; 1000 at most.
+	Executors []Executor
 }
 
 // RegistryOption changes how registrations are answered.
@@ -70,7 +76,10 @@ func WithAcceptance(accept func(call.Function) error) RegistryOption {
 // definitions are loaded and it listens; while JetStream does not answer it waits.
 // Provision must have run.
 func (c *Conn) ServeRegistry(ctx context.Context, opts ...RegistryOption) (*Registry, error) {
-	r := &Registry{c: c, records: map[string]record{}, changed: make(chan struct{}), checked: map[string]time.Time{}, passed: map[string]uint64{}}
+	r := &Registry{
+		c: c, records: map[string]record{}, changed: make(chan struct{}), presence: newPresence(c.cfg.RegistryCheck),
+		checked: map[string]time.Time{}, passed: map[string]uint64{}, listening: map[string]time.Time{},
+	}
 	for _, opt := range opts {
 		opt(r)
 	}
@@ -81,6 +90,9 @@ func (c *Conn) ServeRegistry(ctx context.Context, opts ...RegistryOption) (*Regi
 		return r.load(attempt)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := r.presence.listen(ctx, c); err != nil {
 		return nil, err
 	}
 	if err := c.serve(ctx, c.names.register("*"), r.answer); err != nil {
@@ -107,9 +119,12 @@ func (r *Registry) Functions() []Registered {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var list []Registered
-	for _, rec := range r.records {
+	for token, rec := range r.records {
 		if rec.Bound {
-			list = append(list, Registered{Function: rec.Function, Pool: rec.Pool, Language: rec.Language, Version: rec.Version, Changed: rec.At})
+			list = append(list, Registered{
+				Function: rec.Function, Pool: rec.Pool, Language: rec.Language, Version: rec.Version, Changed: rec.At,
+				Executors: r.presence.executors(token, rec.fingerprint),
+			})
 		}
 	}
 	slices.SortFunc(list, func(a, b Registered) int { return cmp.Compare(a.Function.Name, b.Function.Name) })
@@ -207,8 +222,9 @@ func (r *Registry) register(ctx context.Context, token string, body []byte) (Bin
 	if call.Token(f.Name) != token {
 		return Binding{}, refuse(CodeSubjectMismatch, "function %q was declared on the subject of another function; use the token of its own name", f.Name)
 	}
-	claim := record{Pool: req.Pool, Function: f, Language: req.Executor.Language, Version: req.Executor.Version}
-	if err := r.decide(ctx, token, claim, req.Functions); err != nil {
+	r.presence.note(token, req)
+	claim := record{Pool: req.Pool, Function: f, Language: req.Executor.Language, Version: req.Executor.Version, fingerprint: f.Fingerprint()}
+	if err := r.decide(ctx, token, claim, req.Executor, req.Functions); err != nil {
 		return Binding{}, err
 	}
 	return r.c.binding(req.Pool), nil
