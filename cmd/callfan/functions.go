@@ -43,11 +43,11 @@ func (c *functionsListCommand) Run(env environment, parent *commands) error {
 		return err
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FUNCTION\tPOOL\tLANGUAGE\tVERSION\tEXECUTORS\tLAST SEEN\tEFFECTS\tON UNCERTAIN\tATTEMPTS\tDESCRIPTION")
+	fmt.Fprintln(w, "FUNCTION\tPOOL\tLANGUAGE\tEFFECTS\tON UNCERTAIN\tATTEMPTS\tVERSION\tEXECUTORS\tLAST SEEN\tDESCRIPTION")
 	for _, f := range functions {
 		p := f.Effective
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%s\n", cell(f.Name), f.Pool, cell(f.Language), cell(f.Version), len(f.Executors),
-			seen(f.Seen()), p.Effects, p.OnUncertain, p.Attempts, cell(f.Description))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\n", cell(f.Name), f.Pool, cell(f.Language), p.Effects, p.OnUncertain, p.Attempts,
+			cell(f.Version), len(f.Executors), seen(f.Seen()), cell(f.Description))
 	}
 	return w.Flush()
 }

@@ -1,6 +1,7 @@
 package executorapp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func New(s Settings, version string, log *slog.Logger) (*App, error) {
 	}
 	a := &App{metrics: newMetrics(version), log: log}
 	a.ex, err = executor.New(executor.Config{
-		Queue: s.queue(), Pool: file.Pool, Concurrency: s.Concurrency, ID: s.Name, Version: version,
+		Queue: s.queue(), Pool: file.Pool, Concurrency: s.Concurrency, ID: s.Name, Version: cmp.Or(file.Version, version),
 		StopTimeout: stop, Observer: a.metrics, Logger: log,
 	})
 	if err != nil {

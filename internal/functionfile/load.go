@@ -20,6 +20,8 @@ import (
 type File struct {
 	// Pool is the pool that serves the functions.
 	Pool string
+	// Version is that of the functions; empty where the file has none.
+	Version string
 	// Functions are in the order of the file.
 	Functions []Function
 }
@@ -91,10 +93,14 @@ func (l loader) file(root ast.Node) (*File, error) {
 			if !poolName.MatchString(f.Pool) {
 				return nil, l.fault(e.value, "pool is %q; use 1 to 64 letters, digits, underscores and dashes", f.Pool)
 			}
+		case "version":
+			if f.Version, err = l.text(e.value, "version"); err != nil {
+				return nil, err
+			}
 		case "functions":
 			functions = e.value
 		default:
-			return nil, l.unknownKey(e, "the file", []string{"pool", "functions"})
+			return nil, l.unknownKey(e, "the file", []string{"pool", "version", "functions"})
 		}
 	}
 	switch {

@@ -29,6 +29,7 @@ func TestLoad(t *testing.T) {
 	t.Parallel()
 	f, err := Load(write(t, `
 pool: tools
+version: "3"
 functions:
   get_time:
     description: |
@@ -46,6 +47,7 @@ functions:
 `))
 	require.NoError(t, err)
 	require.Equal(t, "tools", f.Pool)
+	require.Equal(t, "3", f.Version)
 	ex := executortest.New(t)
 	require.NoError(t, f.Add(ex))
 	got := ex.Functions()
@@ -96,7 +98,7 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		"several documents":  {"pool: a\n---\npool: b\n", "FILE:3:5: the file has several documents; keep one"},
 		"a list":             {"- pool\n", "FILE:1:1: the file must be a mapping of keys to values, not a list"},
 		"a text":             {"hello\n", "FILE:1:1: the file must be a mapping of keys to values, not a text"},
-		"unknown key":        {"pool: a\nfuntions: {}\n", `FILE:2:1: the file has no key "funtions"; did you mean "functions"? (known keys: pool, functions)`},
+		"unknown key":        {"pool: a\nfuntions: {}\n", `FILE:2:1: the file has no key "funtions"; did you mean "functions"? (known keys: pool, version, functions)`},
 		"no pool":            {"functions: {}\n", "FILE: pool is missing; add `pool: NAME`, the name of this deployment"},
 		"bad pool":           {"pool: my pool\n", `FILE:1:7: pool is "my pool"; use 1 to 64 letters, digits, underscores and dashes`},
 		"pool is a number":   {"pool: 5\n", "FILE:1:7: pool must be a text, not a number; put 5 in quotes"},
