@@ -139,3 +139,22 @@ func TestPublicationUnderWayIsToldOfAResult(t *testing.T) {
 		})
 	})
 }
+
+func TestOutcomeWaitsForItsSessionToBeWatchedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, key := parkedBench()
+		b.run(t, Config{}, func() { wait(time.Hour) })
+		b.store.flush()
+		b.run(t, Config{}, func() {
+			d := b.queue.dispatches()[0]
+			b.queue.deliver(d, withIDs(d, call.Outcome{Kind: call.Uncertain, Reason: "no trace"}))
+			wait(time.Hour)
+			require.Zero(t, b.queue.acked())
+			require.NoError(t, b.store.Attach(context.Background(), "s"))
+			wait(time.Minute)
+			require.Equal(t, call.Parked, b.store.state(key))
+			require.Len(t, b.queue.dispatches(), 1)
+		})
+	})
+}

@@ -17,6 +17,7 @@ type partition struct {
 	d     *Dispatcher
 	n     int
 	fence uint64
+	began time.Time
 	// until is when the lease runs out, in Unix nanoseconds of the local clock.
 	until atomic.Int64
 	// fenced: a write was refused because another replica owns the partition.
@@ -40,7 +41,7 @@ const infoTimeout = 2 * time.Second
 
 func newPartition(d *Dispatcher, l results.Lease, until time.Time) *partition {
 	p := &partition{
-		d: d, n: l.Partition, fence: l.Fence,
+		d: d, n: l.Partition, fence: l.Fence, began: time.Now(),
 		attachedChanged: make(chan struct{}, 1), sessions: map[string]*session{},
 	}
 	p.until.Store(until.UnixNano())

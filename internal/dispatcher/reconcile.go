@@ -278,7 +278,7 @@ func (s *session) claim(fresh []call.Call, now time.Time) {
 	claims := make([]results.Claim, len(fresh))
 	for i, c := range fresh {
 		t := &tracked{
-			Call: c, listed: true, unproven: !s.get.done, busy: true, claimed: now, begun: now, attempt: 1, handover: 1,
+			Call: c, listed: true, unproven: s.unproven(now), busy: true, claimed: now, begun: now, attempt: 1, handover: 1,
 		}
 		s.calls[c.Key] = t
 		claims[i] = results.Claim{Key: c.Key, Function: c.Function, State: call.Seen}

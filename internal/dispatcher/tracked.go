@@ -21,8 +21,7 @@ type tracked struct {
 	listed bool
 	// doubted: a GET has to show the call before its result is sent.
 	doubted bool
-	// unproven: it was claimed at the first look at its session, so an earlier owner may have
-	// handed it over, and the store lost the record.
+	// unproven: an earlier owner may have handed it over, and the store lost the record.
 	unproven bool
 	// missing is when a GET first failed to show it.
 	missing time.Time

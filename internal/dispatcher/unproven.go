@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/callfan/callfan/pkg/call"
@@ -11,20 +12,33 @@ import (
 // errReported says that a call was not handed over, since an outcome of it was found.
 var errReported = errors.New("an outcome of the call is in the queue")
 
+// youth is how long after a partition's start the calls at the first look at a session
+// are compared with the queue. What a lost store forgot shows until then; later first
+// looks are at new sessions.
+const youth = 10 * time.Minute
+
+// unproven says that a call claimed now may be one that a store without its data forgot.
+func (s *session) unproven(now time.Time) bool {
+	return !s.get.done && now.Sub(s.p.began) < youth
+}
+
 // publishUnreported publishes the calls, but for unproven ones that left traces in the
 // queue: they are not new, the store lost their records.
 func (d *Dispatcher) publishUnreported(ctx context.Context, dispatches []call.Dispatch, unproven []bool) []error {
-	errs := make([]error, len(dispatches))
+	errs, traced := make([]error, len(dispatches)), make([]bool, len(dispatches))
+	var looks sync.WaitGroup
+	for i := range dispatches {
+		if unproven[i] {
+			looks.Go(func() { traced[i], errs[i] = d.traced(ctx, &dispatches[i]) })
+		}
+	}
+	looks.Wait()
 	var left []call.Dispatch
 	var index []int
 	for i := range dispatches {
-		if unproven[i] {
-			traced, err := d.traced(ctx, &dispatches[i])
-			if errs[i] = err; traced || err != nil {
-				continue
-			}
+		if !traced[i] && errs[i] == nil {
+			left, index = append(left, dispatches[i]), append(index, i)
 		}
-		left, index = append(left, dispatches[i]), append(index, i)
 	}
 	for n, err := range d.queue.Publish(ctx, left) {
 		errs[index[n]], dispatches[index[n]].Sequence = err, left[n].Sequence
