@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Call, type Duration, Executor, type Effects, Failure, Retry, cannotTell, done, notDone, parts, textPart } from "callfan";
 import { z } from "zod";
 import { log } from "./conformance-journal.js";
+import block from "./conformance-thread.js";
 
 const env = (name: string): string => {
   const value = process.env[name];
@@ -131,11 +132,10 @@ add("crash", none, { description: "Crashes.", effects: effects.none }, () => {
 add("typed", z.object({ count: z.int() }), { description: "Returns the number.", effects: effects.none }, ({ count }) => String(count));
 add("large", z.object({ bytes: z.int() }), { description: "Returns a long text.", effects: effects.none }, ({ bytes }) => "x".repeat(bytes));
 
-ex.workerFunction(
-  "block",
-  { description: "Keeps a thread busy.", input: z.object({ ms: z.int() }), effects: effects.idempotent },
-  new URL("./conformance-thread.js", import.meta.url),
-);
+// The test of this SDK has it block the event loop as well.
+const blocking = { description: "Keeps a thread busy.", input: z.object({ ms: z.int() }), effects: effects.idempotent };
+if (process.env["CONFORMANCE_BLOCK"] === "event loop") ex.function("block", blocking, block);
+else ex.workerFunction("block", blocking, new URL("./conformance-thread.js", import.meta.url));
 
 add("stuck", none, { description: "Never returns.", effects: effects.none, timeout: "1s", attempts: 1 }, () => delay(10 * 60_000));
 

@@ -8,22 +8,26 @@ import { checkConnection } from "./link/connection.js";
 import { NatsLink } from "./link/natslink.js";
 import type { OutputOf, StandardSchema } from "./schema.js";
 import { Threads } from "./threads/threads.js";
+import { Watchdog } from "./threads/watchdog.js";
 import { type Traced, tracing, untraced } from "./trace.js";
 import type { Definition } from "./wire/requests.js";
 
 /** How an executor runs. */
 export interface RunOptions {
-  /** Stop on SIGTERM and SIGINT. Default true. */
+  /** Stop on SIGTERM and SIGINT; a second one interrupts running handlers. Default true. */
   readonly signals?: boolean;
   /** Stops the executor when it aborts, as stop() does. */
   readonly signal?: AbortSignal;
 }
 
+/** Signals that come so soon after the first are the same one: a terminal and a parent process may both send it. */
+const repeatedMs = 500;
 /** How long after run() a program may still live on handlers that did not return. */
 const leftHandlersMs = 5000;
 
 /** Runs functions. */
 export class Executor {
+  readonly #options: ExecutorOptions;
   readonly #config: Config;
   readonly #functions = new Map<string, Registered>();
   readonly #threads: Threads[] = [];
@@ -34,6 +38,7 @@ export class Executor {
 
   /** It connects to nothing before run(). It throws ConfigurationError. */
   constructor(options: ExecutorOptions) {
+    this.#options = options;
     this.#config = configOf(options);
   }
 
@@ -83,12 +88,19 @@ export class Executor {
     this.#traced = await tracing();
     const link = new NatsLink(this.#config);
     const { pool, id, concurrency, stopTimeoutMs, logger } = this.#config;
-    const worker = new Worker(link, logger, this.#functions, { pool, executorId: id, concurrency, stopTimeoutMs });
+    const watchdog = new Watchdog({ ...this.#options, id }, logger);
+    const worker = new Worker(link, logger, this.#functions, { pool, executorId: id, concurrency, stopTimeoutMs }, watchdog);
     this.#worker = worker;
     if (this.#stopping) worker.soft.fire();
     const stop = (): void => this.stop();
+    let firstMs = 0;
+    const signalled = (): void => {
+      if (firstMs > 0 && Date.now() - firstMs > repeatedMs) worker.interrupt();
+      firstMs ||= Date.now();
+      stop();
+    };
     const names: NodeJS.Signals[] = (options.signals ?? true) ? ["SIGTERM", "SIGINT"] : [];
-    for (const name of names) process.on(name, stop);
+    for (const name of names) process.on(name, signalled);
     options.signal?.addEventListener("abort", stop, { once: true });
     if (options.signal?.aborted) stop();
     try {
@@ -96,8 +108,9 @@ export class Executor {
     } finally {
       options.signal?.removeEventListener("abort", stop);
       await link.close();
+      await watchdog.close();
       await this.closeThreads();
-      for (const name of names) process.off(name, stop);
+      for (const name of names) process.off(name, signalled);
     }
     this.#left(worker.abandoned, names.length > 0);
   }

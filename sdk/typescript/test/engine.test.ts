@@ -211,7 +211,7 @@ test("leases are extended until the call is settled", async () => {
 
 test("a process that stood still doubts for a second", () => {
   let now = 0;
-  const leases = new Leases(silentLogger, () => now);
+  const leases = new Leases(silentLogger, undefined, () => now);
   leases.start(3000);
   try {
     assert.equal(leases.doubtful(), false);

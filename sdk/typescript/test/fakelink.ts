@@ -8,6 +8,7 @@ import type { Outcome } from "#internal/wire/outcome.js";
 import type { Binding, Standing } from "#internal/wire/requests.js";
 
 export class FakeMessage implements Taken {
+  readonly reply = "$JS.ACK.FN_CALLS.pool_test.1.1.1.1.0";
   acked = 0;
   extended = 0;
   terminated: string | undefined;

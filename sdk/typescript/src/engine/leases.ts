@@ -1,5 +1,7 @@
 import type { Logger } from "../logger.js";
 import { type Dispatch } from "../wire/dispatch.js";
+import type { Guard } from "../threads/watchdog.js";
+import type { Taken } from "./link.js";
 import { logFields } from "./running.js";
 
 const defaultAckWaitMs = 30_000;
@@ -16,12 +18,14 @@ export class Leases {
 
   constructor(
     private readonly log: Logger,
+    private readonly guard?: Guard,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
   start(ackWaitMs: number): void {
     this.#ackWaitMs = ackWaitMs > 0 ? ackWaitMs : defaultAckWaitMs;
     clearInterval(this.#timer);
+    this.guard?.lease(this.#ackWaitMs);
     this.#timer = setInterval(() => this.beat(), this.#ackWaitMs / 3);
     this.beat();
   }
@@ -31,8 +35,15 @@ export class Leases {
   }
 
   /** Keeps extending until then, or until it is dropped. */
-  hold(d: Dispatch, extend: () => void, untilMs: number): Lease {
-    const lease = new Lease(d, extend, untilMs, (l) => this.#held.delete(l));
+  hold(d: Dispatch, taken: Taken, untilMs: number): Lease {
+    const guarded = this.guard?.hold(taken.reply, untilMs);
+    const lease = new Lease(d, taken, untilMs, {
+      extended: (l) => guarded !== undefined && this.guard?.extend(guarded, taken.reply, l.untilMs),
+      dropped: (l) => {
+        this.#held.delete(l);
+        if (guarded !== undefined) this.guard?.drop(guarded);
+      },
+    });
     this.#held.add(lease);
     return lease;
   }
@@ -48,10 +59,11 @@ export class Leases {
 
   beat(): void {
     this.#alive();
+    this.guard?.beat();
     for (const lease of this.#held) {
       if (Date.now() >= lease.untilMs) continue;
       try {
-        lease.extend();
+        lease.taken.inProgress();
       } catch (error) {
         this.log.debug("lease was not extended", { ...logFields(lease.d), error: String(error) });
       }
@@ -60,7 +72,9 @@ export class Leases {
 
   #alive(): void {
     const now = this.now();
-    if (this.#beatenMs !== undefined && now - this.#beatenMs > this.#ackWaitMs * 0.9) this.#doubtUntilMs = now + doubtMs;
+    const still = this.#beatenMs === undefined ? 0 : now - this.#beatenMs;
+    if (still > this.#ackWaitMs * 0.9) this.#doubtUntilMs = now + doubtMs;
+    if (still > this.#ackWaitMs * 0.5) this.log.warn("the event loop was busy, or the process stood still; handlers that compute belong into worker threads", { still_ms: Math.round(still) });
     this.#beatenMs = now;
   }
 }
@@ -69,17 +83,19 @@ export class Leases {
 export class Lease {
   constructor(
     readonly d: Dispatch,
-    readonly extend: () => void,
+    readonly taken: Taken,
     public untilMs: number,
-    private readonly forget: (lease: Lease) => void,
+    private readonly owner: { readonly extended: (lease: Lease) => void; readonly dropped: (lease: Lease) => void },
   ) {}
 
   /** Holds it until then, if that is later. */
   holdUntil(ms: number): void {
-    this.untilMs = Math.max(this.untilMs, ms);
+    if (ms <= this.untilMs) return;
+    this.untilMs = ms;
+    this.owner.extended(this);
   }
 
   drop(): void {
-    this.forget(this);
+    this.owner.dropped(this);
   }
 }

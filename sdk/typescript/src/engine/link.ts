@@ -24,6 +24,8 @@ export interface Taken {
   /** The hand-over, or why the message is no call. */
   readonly content: Dispatch | Error;
   readonly deliveries: number;
+  /** Where leases are extended. */
+  readonly reply: string;
   /** Starts the lease again. */
   inProgress(): void;
   /** Removes the call from the stream. */

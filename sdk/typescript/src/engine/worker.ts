@@ -1,5 +1,6 @@
 import { errorText, PermissionDenied } from "../errors.js";
 import type { Logger } from "../logger.js";
+import type { Guard } from "../threads/watchdog.js";
 import type { Dispatch } from "../wire/dispatch.js";
 import type { Binding } from "../wire/requests.js";
 import { Delivery, crashLimit, reportForMs } from "./delivery.js";
@@ -44,6 +45,7 @@ export class Worker {
   #binding: Binding | undefined;
   #rebind = new Moment();
   #failures = 0;
+  readonly #impatient = new Moment();
   readonly #busy = new Set<Promise<void>>();
 
   constructor(
@@ -51,8 +53,9 @@ export class Worker {
     readonly log: Logger,
     private readonly functions: ReadonlyMap<string, Registered>,
     private readonly options: WorkerOptions,
+    guard?: Guard,
   ) {
-    this.leases = new Leases(log);
+    this.leases = new Leases(log, guard);
     this.#slots = new Slots(options.concurrency, (n) => this.#track(this.#pull(n)));
   }
 
@@ -84,21 +87,27 @@ export class Worker {
     }
   }
 
+  /** Interrupts running handlers without waiting for the stop timeout. */
+  interrupt(): void {
+    this.#impatient.fire();
+  }
+
   /** Waits for the calls in hand, and interrupts them after the stop timeout. */
   async #stop(): Promise<void> {
     this.log.info("executor stops", { pool: this.options.pool, stop_timeout_ms: this.options.stopTimeoutMs });
     this.#slots.stop();
-    if (await this.#settled(this.options.stopTimeoutMs)) return;
-    this.log.warn("stop timeout is over; running handlers are interrupted");
+    if (await this.#settled(this.options.stopTimeoutMs, this.#impatient)) return;
+    this.log.warn("running handlers are interrupted", { stop_timeout_over: !this.#impatient.happened });
     this.hard.fire();
     if (await this.#settled(returnGraceMs + reportGraceMs)) return;
     this.reporting.fire();
     await this.#settled(returnGraceMs + reportGraceMs);
   }
 
-  async #settled(withinMs: number): Promise<boolean> {
+  async #settled(withinMs: number, impatient: Moment = new Moment()): Promise<boolean> {
     const over = new Moment();
     const cancel = after(withinMs, () => over.fire());
+    impatient.on(() => over.fire());
     const wait = over.wait();
     while (this.#busy.size > 0 && !over.happened) await Promise.race([wait, Promise.all(this.#busy)]);
     cancel();
@@ -183,7 +192,7 @@ export class Worker {
     }
     const f = this.functions.get(d.function);
     const bounded = { ...d, deadlineMs: d.deadlineMs ?? Date.now() + reportForMs + (d.timeoutMs ?? f?.policy.timeoutMs ?? 0) };
-    const lease = this.leases.hold(d, () => taken.inProgress(), bounded.deadlineMs);
+    const lease = this.leases.hold(d, taken, bounded.deadlineMs);
     try {
       await new Delivery(this, taken, bounded satisfies Dispatch, f, held, lease).handle();
     } finally {

@@ -124,6 +124,7 @@ export class NatsLink implements Link {
     return {
       content,
       deliveries: deliveriesOf(reply),
+      reply,
       inProgress: () => this.#connection.publish(reply, "+WPI"),
       ack: () => this.#connection.publishSoon(reply, "+ACK"), // a lost one means one more delivery, which is found answered
       term: (reason) => this.#connection.publishSoon(reply, termBody(reason, headers)),
