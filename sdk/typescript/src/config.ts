@@ -13,7 +13,10 @@ export interface ExecutorOptions {
   readonly pool: string;
   /** Addresses of NATS. Default NATS_URL, or nats://127.0.0.1:4222. */
   readonly servers?: string | readonly string[];
-  /** How to prove who this is. Default: NATS_CREDS, NATS_NKEY, NATS_USER with NATS_PASSWORD, or NATS_TOKEN. */
+  /**
+   * How to prove who this is. Default: NATS_CREDS, NATS_NKEY, NATS_USER with NATS_PASSWORD, or NATS_TOKEN; the
+   * last two secrets also from the files that NATS_PASSWORD_FILE and NATS_TOKEN_FILE name.
+   */
   readonly credsFile?: string;
   readonly nkeyFile?: string;
   readonly user?: string;
@@ -21,7 +24,7 @@ export interface ExecutorOptions {
   readonly token?: string;
   /** More options of the NATS client, which win over all others: tls, for example. Default for tls: NATS_CA, NATS_CERT, NATS_KEY. */
   readonly nats?: NodeConnectionOptions;
-  /** What the subjects of the installation begin with. Default "fn". */
+  /** What the subjects of the installation begin with. Default CALLFAN_PREFIX, or "fn". */
   readonly prefix?: string;
   /** Where replies arrive. Default CALLFAN_NATS_INBOX_PREFIX, or "_INBOX". */
   readonly inboxPrefix?: string;
@@ -59,7 +62,8 @@ const poolName = /^[A-Za-z0-9_-]{1,64}$/;
 const prefixName = /^[A-Za-z0-9_-]{1,32}$/;
 
 export function configOf(options: ExecutorOptions, env: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const { pool, concurrency = 32, prefix = "fn" } = options;
+  const { pool, concurrency = 32 } = options;
+  const prefix = options.prefix ?? (env["CALLFAN_PREFIX"] || "fn");
   const id = options.id ?? defaultId();
   if (!poolName.test(pool ?? "")) throw new ConfigurationError(`pool is ${JSON.stringify(pool)}; name the deployment with 1 to 64 of A-Z a-z 0-9 _ -`);
   if (!prefixName.test(prefix)) throw new ConfigurationError(`prefix is ${JSON.stringify(prefix)}; use 1 to 32 of A-Z a-z 0-9 _ -`);
@@ -116,7 +120,13 @@ function identityOf(options: ExecutorOptions, env: Readonly<Record<string, strin
   const given = options.credsFile !== undefined || options.nkeyFile !== undefined || options.user !== undefined || options.token !== undefined;
   const from = given
     ? options
-    : { credsFile: env["NATS_CREDS"], nkeyFile: env["NATS_NKEY"], user: env["NATS_USER"], password: env["NATS_PASSWORD"], token: env["NATS_TOKEN"] };
+    : {
+        credsFile: env["NATS_CREDS"],
+        nkeyFile: env["NATS_NKEY"],
+        user: env["NATS_USER"],
+        password: env["NATS_PASSWORD"] || secret(env["NATS_PASSWORD_FILE"]),
+        token: env["NATS_TOKEN"] || secret(env["NATS_TOKEN_FILE"]),
+      };
   if (from.credsFile) return { authenticator: credsAuthenticator(readFileSync(from.credsFile)) };
   if (from.nkeyFile) return { authenticator: nkeyAuthenticator(new TextEncoder().encode(readFileSync(from.nkeyFile, "utf8").trim())) };
   if (from.user) return { authenticator: usernamePasswordAuthenticator(from.user, from.password) };
@@ -128,6 +138,11 @@ function identityOf(options: ExecutorOptions, env: Readonly<Record<string, strin
     return { authenticator: usernamePasswordAuthenticator(decodeURIComponent(user), decodeURIComponent(password)) };
   }
   return {};
+}
+
+/** The secret in a file, without the end of its line. */
+function secret(file: string | undefined): string | undefined {
+  return file ? readFileSync(file, "utf8").replace(/\r?\n$/, "") : undefined;
 }
 
 function tlsOf(env: Readonly<Record<string, string | undefined>>): NodeConnectionOptions {
