@@ -32,7 +32,8 @@ type Executor struct {
 	Command string
 	// Dir is its working directory. Defaults to that of this process.
 	Dir string
-	// Env are further variables of the form NAME=value, beside those of this process.
+	// Env are further variables of the form NAME=value, beside those of this process
+	// without the ones that begin with NATS_, CALLFAN_, CONFORMANCE_ and EXECUTOR_.
 	Env []string
 	// Level defaults to LevelFull.
 	Level Level

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func (t *trial) launch(env ...string) *process {
 	// status of the command; the trap is not inherited.
 	cmd := exec.Command("sh", "-c", "trap : TERM\n"+t.play.executor.Command)
 	cmd.Dir = t.play.executor.Dir
-	cmd.Env = append(append(append(os.Environ(), t.play.executor.Env...),
+	cmd.Env = append(append(append(environ(), t.play.executor.Env...),
 		"NATS_URL="+t.url(), "CONFORMANCE_POOL="+pool, "CONFORMANCE_LOG="+t.journalPath,
 		"EXECUTOR_CONCURRENCY="+strconv.Itoa(t.config.concurrency),
 		"EXECUTOR_STOP_TIMEOUT_MS="+strconv.FormatInt(t.config.stopTimeout.Milliseconds(), 10)), env...)
@@ -58,6 +59,19 @@ func (t *trial) launch(env ...string) *process {
 	t.processes = append(t.processes, p)
 	t.mu.Unlock()
 	return p
+}
+
+// environ is the environment of this process without what would set an executor up in
+// another way.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		for _, prefix := range []string{"NATS_", "CALLFAN_", "CONFORMANCE_", "EXECUTOR_"} {
+			if strings.HasPrefix(entry, prefix) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // start runs the executor and waits until it has registered every function.
