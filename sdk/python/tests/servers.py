@@ -22,13 +22,19 @@ from conftest import program
 ADMIN = "{user: admin, password: admin}"
 
 
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
 class Server:
     """It keeps its address over restarts and changes of its users."""
 
-    def __init__(self, directory: Path, users: str) -> None:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port: int = s.getsockname()[1]
+    def __init__(self, directory: Path, users: str, cluster: list[int] | None = None) -> None:
+        """cluster has the ports of its members' routes, this one's first; without it the server stands alone."""
+        self.port = free_port()
+        self._cluster = cluster
         self._directory = directory
         self._config = directory / "nats.conf"
         self._process: subprocess.Popen[bytes] | None = None
@@ -39,9 +45,12 @@ class Server:
         return f"nats://127.0.0.1:{self.port}"
 
     def write(self, users: str) -> None:
+        storage = f'jetstream {{store_dir: "{self._directory}/js"}}'
+        if self._cluster is not None:
+            routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in self._cluster)
+            storage = f'cluster {{name: c, listen: "127.0.0.1:{self._cluster[0]}", routes: [{routes}]}}'
         self._config.write_text(
-            f'listen: "127.0.0.1:{self.port}"\njetstream {{store_dir: "{self._directory}/js"}}\n'
-            f"max_payload: 1MB\nauthorization {{users: [{ADMIN}, {users}]}}\n"
+            f'listen: "127.0.0.1:{self.port}"\n{storage}\nmax_payload: 1MB\nauthorization {{users: [{ADMIN}, {users}]}}\n'
         )
 
     def start(self) -> None:

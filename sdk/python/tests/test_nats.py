@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from callfan import Executor, NatsConfig, PermissionDenied, RegistrationRefused
+from callfan._nats.connection import Connection
 from fakes import until
-from servers import Dispatcher, Server
+from servers import Dispatcher, Server, free_port
 
 LEAST = """permissions: {
   publish: ["fn.register.f", "fn.outcome.f", %s"$JS.API.CONSUMER.INFO.FN_CALLS.pool_T",
@@ -118,3 +120,32 @@ async def test_thousands_of_calls(server: Server) -> None:
                     await asyncio.sleep(0.05)
         assert {(await d.outcome(n))["call_id"] for n in range(1, 200)} <= {f"c{n}" for n in range(calls)}
         assert (await d.client.jetstream().stream_info("FN_RESULTS")).state.messages == calls
+
+
+async def test_members_of_the_cluster_are_found(tmp_path: Path) -> None:
+    """One address is enough: the server tells the others."""
+    routes = [free_port(), free_port()]
+    servers = []
+    for number, ports in enumerate((routes, routes[::-1])):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        servers.append(Server(directory, user("right"), ports))
+    try:
+        for s in servers:
+            s.start()
+        connection = Connection(NatsConfig(url=servers[0].url, user="t", password="right"), "test", logging.getLogger("callfan"))
+        connection.start()
+        async with asyncio.timeout(20):
+            await connection.wait_connected()
+        await until(lambda: connection.client.discovered_servers, within=20)
+        servers[0].stop()
+        await until(lambda: not connection.connected, within=20)
+        async with asyncio.timeout(20):
+            await connection.wait_connected()
+        connected = connection.client.connected_url
+        assert connected is not None
+        assert connected.port == servers[1].port
+        await connection.close()
+    finally:
+        for s in servers:
+            s.stop()

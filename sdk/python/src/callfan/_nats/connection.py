@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import itertools
 import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import nats.errors
 from nats.aio.client import Client
@@ -43,6 +45,7 @@ class Connection:
         self.denials = Denials(config.user or "")
         self._name = name
         self._servers = config.servers()
+        self._discovered: list[str] = []
         self._tls = config.tls()
         self._client: Client | None = None
         self._changed = asyncio.Event()
@@ -59,10 +62,12 @@ class Connection:
 
     async def _keep(self) -> None:
         connected_before = False
-        for server in itertools.cycle(self._servers):
+        for turn in itertools.count():
+            servers = [*self._servers, *self._discovered]
+            server = servers[turn % len(servers)]
             client, lost = Client(), asyncio.Event()
             if not await self._open(client, server, lost):
-                await asyncio.sleep(random.uniform(0.25, 1.0) / max(len(self._servers) / 2, 1))
+                await asyncio.sleep(random.uniform(0.25, 1.0) / max(len(servers) / 2, 1))
                 continue
             self._problem = ""
             extra = {"server": redact(server), "max_payload": client.max_payload, "again": connected_before}
@@ -71,6 +76,7 @@ class Connection:
             self._client = client
             self._notify()
             await self._stands(client, lost)
+            self._discovered = self._others(client, server)
             self._client = None
             self._notify()
             self.log.warning(
@@ -106,6 +112,7 @@ class Connection:
                     drain_timeout=int(_CLOSE_TIMEOUT),
                     flush_timeout=10,
                     inbox_prefix=self.config.inbox_prefix,
+                    tls_hostname=self._tls_name(server),
                     **self._identity(),
                 )
                 for subject, handler in self._subscriptions:
@@ -121,6 +128,25 @@ class Connection:
             await self._discard(client)
             return False
         return True
+
+    def _others(self, client: Client, server: str) -> list[str]:
+        """The members of the cluster that the server named, as addresses with the credentials of its own."""
+        seed = urlsplit(server)
+        before = seed.netloc.rpartition("@")
+        known = {urlsplit(s).netloc.rpartition("@")[2] for s in self._servers}
+        found = {uri.netloc for uri in client.discovered_servers} - known
+        return [f"{seed.scheme}://{before[0]}{before[1]}{netloc}" for netloc in sorted(found)]
+
+    def _tls_name(self, server: str) -> str | None:
+        """Certificates are made out to the names that were configured, and clusters tell addresses."""
+        host = urlsplit(server).hostname or ""
+        if self._tls is None or server in self._servers:
+            return None
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return None
+        return urlsplit(self._servers[0]).hostname
 
     def _identity(self) -> dict[str, Any]:
         c = self.config

@@ -95,6 +95,9 @@ class NatsLink:
         wait = _WAIT_FIRST
         while True:
             await self._connection.wait_connected()
+            limit = self._connection.max_payload
+            if limit and len(body) > limit:
+                raise RegistrationRefused(name, "too_large", f"its declaration has {len(body)} bytes, the server's max_payload is {limit}")
             try:
                 return requests.decode_binding(
                     await self._connection.request(self._subjects.register(name), body, within=_OPERATION_TIMEOUT)
