@@ -127,8 +127,9 @@ function identityOf(options: ExecutorOptions, env: Readonly<Record<string, strin
         password: env["NATS_PASSWORD"] || secret(env["NATS_PASSWORD_FILE"]),
         token: env["NATS_TOKEN"] || secret(env["NATS_TOKEN_FILE"]),
       };
-  if (from.credsFile) return { authenticator: credsAuthenticator(readFileSync(from.credsFile)) };
-  if (from.nkeyFile) return { authenticator: nkeyAuthenticator(new TextEncoder().encode(readFileSync(from.nkeyFile, "utf8").trim())) };
+  const { credsFile, nkeyFile } = from;
+  if (credsFile) return { authenticator: credsAuthenticator(eachTime(() => readFileSync(credsFile))) };
+  if (nkeyFile) return { authenticator: nkeyAuthenticator(eachTime(() => Buffer.from(readFileSync(nkeyFile, "utf8").trim()))) };
   if (from.user) return { authenticator: usernamePasswordAuthenticator(from.user, from.password) };
   if (from.token) return { authenticator: tokenAuthenticator(from.token) };
   for (const server of servers) {
@@ -138,6 +139,12 @@ function identityOf(options: ExecutorOptions, env: Readonly<Record<string, strin
     return { authenticator: usernamePasswordAuthenticator(decodeURIComponent(user), decodeURIComponent(password)) };
   }
   return {};
+}
+
+/** Reads now, so that a file that is not there is found, and again for each connection, since files of credentials change. */
+function eachTime(read: () => Uint8Array): () => Uint8Array {
+  read();
+  return read;
 }
 
 /** The secret in a file, without the end of its line. */

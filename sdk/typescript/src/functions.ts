@@ -37,7 +37,7 @@ export interface WorkerOptions extends FunctionOptions {
   readonly input?: StandardSchema;
   /** The export of the module that is the handler. Default "default". */
   readonly export?: string;
-  /** How many threads there are at most, which is how many calls run at once. Default: as many as processors. */
+  /** How many threads there are at most. Further calls wait for one, within their timeout. Default: as many as processors. */
   readonly threads?: number;
   /** Runs on the main thread. */
   readonly verify?: VerifyHandler<Record<string, unknown>>;

@@ -56,10 +56,11 @@ export class Delivery {
       const end = await this.#wanted();
       if (end !== undefined) return end;
     }
+    await turn(); // what arrived with this call is held before its handler may keep the event loop busy
     if (held.cancelled) return dropped("cancelled");
     if (worker.soft.happened) return released;
     if (Date.now() >= d.deadlineMs) return failed("deadline", expiredText);
-    if (worker.leases.doubtful() && choiceOf(f, d) !== "rerun") return this.#stale(f);
+    if (this.lease.doubtful && choiceOf(f, d) !== "rerun") return this.#stale(f);
     const attempt = new Attempt(worker.log, f, d, worker.hard, mayHaveRun);
     this.#entered.push(attempt);
     held.started(() => attempt.cancel());
@@ -196,6 +197,10 @@ export class Delivery {
     }
     return undefined;
   }
+}
+
+async function turn(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 /** Decides about a call that may have run and is not answered; undefined lets it run. */

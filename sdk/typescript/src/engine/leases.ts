@@ -1,6 +1,6 @@
 import type { Logger } from "../logger.js";
-import { type Dispatch } from "../wire/dispatch.js";
-import type { Guard } from "../threads/watchdog.js";
+import type { Dispatch } from "../wire/dispatch.js";
+import { Beats, monotonicMs } from "./beats.js";
 import type { Taken } from "./link.js";
 import { logFields } from "./running.js";
 
@@ -8,24 +8,40 @@ const defaultAckWaitMs = 30_000;
 /** How long it takes at most to read what arrived while the process stood still. */
 const doubtMs = 1000;
 
+/** Extends leases while the event loop does not. */
+export interface Guard {
+  /** Shared with the event loop. */
+  readonly beats: Beats;
+  /** Tells of a call that is held until then, or changes that. */
+  hold(id: number, reply: string, untilMs: number): void;
+  drop(id: number): void;
+  /** Says how long leases are. */
+  lease(ackWaitMs: number): void;
+}
+
 /** Extends the leases of all held calls every third of the lease. */
 export class Leases {
   #ackWaitMs = defaultAckWaitMs;
   readonly #held = new Set<Lease>();
+  readonly #beats: Beats;
+  #last = 0;
   #timer: NodeJS.Timeout | undefined;
-  #beatenMs: number | undefined;
+  /** When the event loop was last seen to turn; until when calls that it reads are doubted. */
+  #turnMs: number | undefined;
   #doubtUntilMs = 0;
 
   constructor(
     private readonly log: Logger,
     private readonly guard?: Guard,
-    private readonly now: () => number = () => performance.now(),
-  ) {}
+    private readonly now: () => number = monotonicMs,
+  ) {
+    this.#beats = guard?.beats ?? new Beats();
+  }
 
   start(ackWaitMs: number): void {
     this.#ackWaitMs = ackWaitMs > 0 ? ackWaitMs : defaultAckWaitMs;
-    clearInterval(this.#timer);
     this.guard?.lease(this.#ackWaitMs);
+    clearInterval(this.#timer);
     this.#timer = setInterval(() => this.beat(), this.#ackWaitMs / 3);
     this.beat();
   }
@@ -36,30 +52,38 @@ export class Leases {
 
   /** Keeps extending until then, or until it is dropped. */
   hold(d: Dispatch, taken: Taken, untilMs: number): Lease {
-    const guarded = this.guard?.hold(taken.reply, untilMs);
-    const lease = new Lease(d, taken, untilMs, {
-      extended: (l) => guarded !== undefined && this.guard?.extend(guarded, taken.reply, l.untilMs),
+    const id = ++this.#last;
+    this.guard?.hold(id, taken.reply, untilMs);
+    const lease = new Lease(d, taken, untilMs, this.#readLate(), {
+      broken: (heldMs) => this.#beats.brokenSince(heldMs, this.now(), this.#ackWaitMs),
+      extended: (l) => this.guard?.hold(id, taken.reply, l.untilMs),
       dropped: (l) => {
         this.#held.delete(l);
-        if (guarded !== undefined) this.guard?.drop(guarded);
+        this.guard?.drop(id);
       },
-    });
+    }, this.now());
     this.#held.add(lease);
     return lease;
   }
 
   /**
-   * Whether a call that is about to be started may be with another executor: this process stood still for most of a
-   * lease, and what was delivered before is only read now. Its delivery count was true when it was sent.
+   * Whether what is read now may have been delivered most of a lease ago: the process stood still, or a handler kept the
+   * event loop busy. The timers of a turn of the event loop come before its reads.
    */
-  doubtful(): boolean {
-    this.#alive();
-    return this.now() < this.#doubtUntilMs;
+  #readLate(): boolean {
+    const now = this.now();
+    return now < this.#doubtUntilMs || (this.#turnMs !== undefined && now - this.#turnMs > this.#ackWaitMs * 0.9);
   }
 
   beat(): void {
-    this.#alive();
-    this.guard?.beat();
+    const now = this.now();
+    const still = this.#turnMs === undefined ? 0 : now - this.#turnMs;
+    this.#turnMs = now;
+    if (still > this.#ackWaitMs * 0.9) this.#doubtUntilMs = now + doubtMs;
+    if (still > this.#ackWaitMs * 0.5) {
+      this.log.warn("the event loop was busy, or the process stood still; handlers that compute belong into worker threads", { still_ms: Math.round(still) });
+    }
+    this.#beats.beat(now, this.#ackWaitMs);
     for (const lease of this.#held) {
       if (Date.now() >= lease.untilMs) continue;
       try {
@@ -69,14 +93,12 @@ export class Leases {
       }
     }
   }
+}
 
-  #alive(): void {
-    const now = this.now();
-    const still = this.#beatenMs === undefined ? 0 : now - this.#beatenMs;
-    if (still > this.#ackWaitMs * 0.9) this.#doubtUntilMs = now + doubtMs;
-    if (still > this.#ackWaitMs * 0.5) this.log.warn("the event loop was busy, or the process stood still; handlers that compute belong into worker threads", { still_ms: Math.round(still) });
-    this.#beatenMs = now;
-  }
+interface Owner {
+  readonly broken: (heldMs: number) => boolean;
+  readonly extended: (lease: Lease) => void;
+  readonly dropped: (lease: Lease) => void;
 }
 
 /** The hold on one delivered call. */
@@ -85,8 +107,18 @@ export class Lease {
     readonly d: Dispatch,
     readonly taken: Taken,
     public untilMs: number,
-    private readonly owner: { readonly extended: (lease: Lease) => void; readonly dropped: (lease: Lease) => void },
+    private readonly readLate: boolean,
+    private readonly owner: Owner,
+    private readonly heldMs: number,
   ) {}
+
+  /**
+   * Whether the call may be with another executor before it is started here: it was read late, and its delivery count was
+   * true when it was sent, or its lease was extended too late since.
+   */
+  get doubtful(): boolean {
+    return this.readLate || this.owner.broken(this.heldMs);
+  }
 
   /** Holds it until then, if that is later. */
   holdUntil(ms: number): void {

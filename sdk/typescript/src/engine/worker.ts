@@ -1,11 +1,10 @@
 import { errorText, PermissionDenied } from "../errors.js";
 import type { Logger } from "../logger.js";
-import type { Guard } from "../threads/watchdog.js";
 import type { Dispatch } from "../wire/dispatch.js";
 import type { Binding } from "../wire/requests.js";
 import { Delivery, crashLimit, reportForMs } from "./delivery.js";
 import { Inflight } from "./inflight.js";
-import { Leases } from "./leases.js";
+import { type Guard, Leases } from "./leases.js";
 import { type Link, PullAgain, type Taken } from "./link.js";
 import { Moment, after, pause } from "./moment.js";
 import type { Registered } from "./registered.js";

@@ -40,8 +40,9 @@ export class Threads {
       if (this.#all.has(worker)) this.#idle.push(worker);
       return outputOf(answer);
     } finally {
-      this.#busy--;
-      this.#waiting.shift()?.();
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#busy--;
+      else next(); // it takes this turn
     }
   }
 
@@ -52,21 +53,22 @@ export class Threads {
 
   /** Waits for a thread that is free. */
   async #turn(signal: AbortSignal): Promise<void> {
-    if (this.#busy >= this.#most) {
-      await new Promise<void>((resolve, reject) => {
-        const turn = (): void => {
-          signal.removeEventListener("abort", gone);
-          resolve();
-        };
-        const gone = (): void => {
-          this.#waiting.splice(this.#waiting.indexOf(turn), 1);
-          reject(signal.reason);
-        };
-        this.#waiting.push(turn);
-        signal.addEventListener("abort", gone, { once: true });
-      });
+    if (this.#busy < this.#most) {
+      this.#busy++;
+      return;
     }
-    this.#busy++;
+    await new Promise<void>((resolve, reject) => {
+      const turn = (): void => {
+        signal.removeEventListener("abort", gone);
+        resolve();
+      };
+      const gone = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
+        reject(signal.reason);
+      };
+      this.#waiting.push(turn);
+      signal.addEventListener("abort", gone, { once: true });
+    });
   }
 
   #start(): Worker {

@@ -1,5 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { ExecutorOptions } from "../config.js";
+import { Beats } from "../engine/beats.js";
+import type { Guard } from "../engine/leases.js";
 import { errorText } from "../errors.js";
 import type { Logger } from "../logger.js";
 
@@ -8,21 +10,8 @@ export type ToWatchdog = { readonly hold: number; readonly reply: string; readon
 
 export interface WatchdogData {
   readonly options: ExecutorOptions;
-  /** When the event loop last extended leases, milliseconds since 1970, in 64 bits. */
-  readonly beaten: SharedArrayBuffer;
-}
-
-/** Extends leases while the event loop does not. */
-export interface Guard {
-  /** Tells of a call that is held until then; the number is for drop. */
-  hold(reply: string, untilMs: number): number;
-  /** Changes how long it is held. */
-  extend(id: number, reply: string, untilMs: number): void;
-  drop(id: number): void;
-  /** The event loop has just extended all leases. */
-  beat(): void;
-  /** Says how long leases are. */
-  lease(ackWaitMs: number): void;
+  /** Of Beats. */
+  readonly beats: ArrayBufferLike;
 }
 
 /**
@@ -30,14 +19,12 @@ export interface Guard {
  * which it makes when that happens first.
  */
 export class Watchdog implements Guard {
-  readonly #beaten = new BigInt64Array(new SharedArrayBuffer(8));
+  readonly beats = new Beats();
   readonly #worker: Worker | undefined;
-  #last = 0;
 
   constructor(options: ExecutorOptions, log: Logger) {
     const { logger: _, ...rest } = options;
-    this.beat();
-    const workerData: WatchdogData = { options: rest, beaten: this.#beaten.buffer as SharedArrayBuffer };
+    const workerData: WatchdogData = { options: rest, beats: this.beats.buffer };
     try {
       this.#worker = new Worker(new URL("./watchdog-entry.js", import.meta.url), { workerData });
     } catch (error) {
@@ -49,21 +36,12 @@ export class Watchdog implements Guard {
     this.#worker.on("error", (error) => log.warn("leases are extended by the event loop alone from now on; their thread ended", { error: errorText(error) }));
   }
 
-  hold(reply: string, untilMs: number): number {
-    this.extend(++this.#last, reply, untilMs);
-    return this.#last;
-  }
-
-  extend(id: number, reply: string, untilMs: number): void {
+  hold(id: number, reply: string, untilMs: number): void {
     this.#post({ hold: id, reply, untilMs });
   }
 
   drop(id: number): void {
     this.#post({ drop: id });
-  }
-
-  beat(): void {
-    Atomics.store(this.#beaten, 0, BigInt(Date.now()));
   }
 
   lease(ackWaitMs: number): void {
