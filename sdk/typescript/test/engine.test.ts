@@ -177,6 +177,21 @@ test("the hard stop interrupts handlers", async () => {
   );
 });
 
+test("an impatient stop does not wait for the stop timeout", async () => {
+  const link = new FakeLink();
+  const ex = executor().function("f", { effects: "none" }, (_, call) => delay(60_000, "", { signal: call.signal }));
+  const bundle = serve(ex, { link, stopTimeoutMs: 60_000 });
+  link.add(new FakeMessage(dispatch("f")));
+  await delay(30);
+  bundle.worker.soft.fire();
+  bundle.worker.interrupt();
+  await bundle[Symbol.asyncDispose]();
+  assert.deepEqual(
+    link.reports.map((r) => r.outcome),
+    [{ kind: "released" }],
+  );
+});
+
 test("a message that is no call is left three times, then terminated", async () => {
   await using bundle = serve(executor().function("f", {}, () => ""));
   const left = new FakeMessage(new Error("no call"), 3);

@@ -74,7 +74,7 @@ export class Connection {
   async request(subject: string, payload: string | Uint8Array, timeoutMs: number, more: Message["headers"] = []): Promise<Msg> {
     const nc = this.#standing();
     const over = new Moment();
-    let failure: Error = new NotConnected();
+    let failure: Error | undefined;
     const denied = (d: PermissionDenied): void => {
       if (d.subject !== subject) return;
       failure = d;
@@ -86,7 +86,7 @@ export class Connection {
       const h = headers();
       for (const [name, value] of more) h.append(name, value);
       const msg = await unless(over, nc.request(subject, payload, more.length > 0 ? { timeout: timeoutMs, headers: h } : { timeout: timeoutMs }));
-      if (msg === undefined) throw failure;
+      if (msg === undefined) throw failure ?? new NotConnected();
       return msg;
     } catch (error) {
       throw deniedOf(error) ?? error;

@@ -21,7 +21,11 @@ let timer = setInterval(check, ackWaitMs / 6);
 /** The last beat was this thread's: the event loop does not turn. */
 let mine = 0;
 
-parentPort?.on("message", (message: ToWatchdog) => {
+parentPort?.on("message", (messages: readonly ToWatchdog[]) => {
+  for (const message of messages) told(message);
+});
+
+function told(message: ToWatchdog): void {
   if ("hold" in message) {
     held.set(message.hold, message);
     if (mine > 0 && mine === beats.lastMs) extend(message); // nobody knows when it was delivered
@@ -31,7 +35,7 @@ parentPort?.on("message", (message: ToWatchdog) => {
     clearInterval(timer);
     timer = setInterval(check, ackWaitMs / 6);
   }
-});
+}
 
 /** Leases are to be extended every third of their time; the event loop is late when a twelfth more has passed. */
 function check(): void {

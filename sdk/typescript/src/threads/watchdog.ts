@@ -5,7 +5,7 @@ import type { Guard } from "../engine/leases.js";
 import { errorText } from "../errors.js";
 import type { Logger } from "../logger.js";
 
-/** What the thread of a Watchdog is told. */
+/** What the thread of a Watchdog is told, several at once. */
 export type ToWatchdog = { readonly hold: number; readonly reply: string; readonly untilMs: number } | { readonly drop: number } | { readonly ackWaitMs: number };
 
 export interface WatchdogData {
@@ -21,6 +21,7 @@ export interface WatchdogData {
 export class Watchdog implements Guard {
   readonly beats = new Beats();
   readonly #worker: Worker | undefined;
+  readonly #unsent: ToWatchdog[] = [];
 
   constructor(options: ExecutorOptions, log: Logger) {
     const { logger: _, ...rest } = options;
@@ -52,7 +53,10 @@ export class Watchdog implements Guard {
     await this.#worker?.terminate();
   }
 
+  /** Messages go together, before the handlers of this turn of the event loop are entered: Delivery waits for the same. */
   #post(message: ToWatchdog): void {
-    this.#worker?.postMessage(message);
+    if (this.#worker === undefined) return;
+    if (this.#unsent.length === 0) setImmediate(() => this.#worker?.postMessage(this.#unsent.splice(0)));
+    this.#unsent.push(message);
   }
 }
