@@ -104,7 +104,7 @@ func newClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 256
 	return &http.Client{
-		Transport: transport,
+		Transport: postOnce{transport},
 		// Only a redirect that keeps the host and the POST carries the call's meaning
 		// and the headers' secrets to the right place.
 		CheckRedirect: func(next *http.Request, via []*http.Request) error {

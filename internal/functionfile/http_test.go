@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,6 +146,21 @@ func TestBrokenEndpointIsATechnicalFailure(t *testing.T) {
 	defer close(block)
 	o = executortest.Call(t, ex, "f", "{}", executortest.WithTimeout(100*time.Millisecond))
 	require.Equal(t, "timed out after 100ms", o.Error)
+}
+
+// An endpoint that dies with the call is not asked a second time behind the policy's back.
+func TestCallIsPostedOnce(t *testing.T) {
+	t.Parallel()
+	var posts atomic.Int64
+	ex := posting(t, "", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if posts.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	require.Equal(t, call.Success, executortest.Call(t, ex, "f", `{}`).Kind) // its connection is used again
+	require.Equal(t, call.Retry, executortest.Call(t, ex, "f", `{}`).Kind)
+	require.EqualValues(t, 2, posts.Load())
 }
 
 func TestHTTPOutputIsBounded(t *testing.T) {

@@ -82,7 +82,7 @@ func (e Executor) Check(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, suiteTimeout)
+	bounded, cancel := context.WithTimeout(ctx, suiteTimeout)
 	defer cancel()
 	began := time.Now()
 	p := &play{executor: e, full: e.Level == LevelFull}
@@ -96,7 +96,7 @@ func (e Executor) Check(ctx context.Context) (Report, error) {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			p.perform(ctx, s, checks)
+			p.perform(bounded, s, checks)
 		})
 	}
 	group.Wait()

@@ -65,6 +65,9 @@ func TestFaultsAreNoticed(t *testing.T) {
 		"registers-once":            "registration/repeated",
 		"no-dispatcher-no-executor": "registration/waits-for-a-dispatcher",
 		"waits-for-the-consumer":    "reconnect/consumer-vanished",
+		"takes-any-standing":        "redelivery/asks-again",
+		"takes-no-for-final":        "registration/waits-for-a-dispatcher",
+		"hides-refusals":            "permissions/denied-result",
 		"logs-arguments":            "logs/no-secrets",
 		"trusts-its-clock":          "stood-still/unknown-outcome", // always
 		"silent-denial":             "permissions/denied",

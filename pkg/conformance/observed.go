@@ -163,14 +163,16 @@ func (r *rig) answer(_ context.Context, q call.Question) (call.Standing, error) 
 	switch {
 	case !ok, standing == standsLater && r.questions[q.Key] > failedLookups:
 		return call.StandingPending, nil
-	case standing == standsLater:
+	case standing == standsLater && r.questions[q.Key] == 1:
 		return "", errors.New("the store does not answer; ask again")
+	case standing == standsLater:
+		return "perhaps", nil
 	default:
 		return standing, nil
 	}
 }
 
-// standsLater has the first look-ups fail, failedLookups of them.
+// standsLater has the first look-ups give nothing of use, failedLookups of them.
 const standsLater call.Standing = "later"
 
 const failedLookups = 2

@@ -1,19 +1,24 @@
 package conformance
 
-import "time"
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
 
 // restartScene starts the executor before there is a server, and takes it away later.
 func restartScene() scene {
 	var running *placed
 	return scene{
 		name:    "restart",
-		config:  rigConfig{ackWait: 5 * time.Second},
+		config:  rigConfig{refresh: 2 * time.Minute}, // so that nothing heals by itself
 		ordered: true,
 		act: func(t *trial) {
 			p := t.launch()
 			t.never(1500*time.Millisecond, p.gone, "the executor ended because NATS was not there yet")
 			t.startServer()
-			t.never(2*time.Second, p.gone, "the executor ended because no dispatcher was there yet")
+			t.never(time.Second, p.gone, "the executor ended because no dispatcher was there yet")
+			t.undecided(2*time.Second, p)
 			t.dispatch()
 			t.registered(p)
 			t.succeeds(t.call("echo", `{"a":1}`), `{"a":1}`)
@@ -42,4 +47,22 @@ func restartScene() scene {
 			}),
 		},
 	}
+}
+
+// undecided answers registrations for a while as dispatchers do that cannot decide.
+func (t *trial) undecided(d time.Duration, p *process) {
+	nc, err := nats.Connect(t.url())
+	t.must(err, "connect")
+	defer nc.Close()
+	asked := 0
+	_, err = nc.Subscribe("fn.register.>", func(m *nats.Msg) {
+		asked++
+		if asked%2 == 0 {
+			_ = m.Respond([]byte(`{"ok":`))
+			return
+		}
+		_ = m.Respond([]byte(`{"ok":false,"error":{"code":"unavailable","message":"the registry cannot be read now; ask again"}}`))
+	})
+	t.must(err, "answer registrations")
+	t.never(d, p.gone, "the executor ended because a dispatcher could not decide about its registration; want that it asks again")
 }

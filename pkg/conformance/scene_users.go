@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ func userScene() scene {
 			{Username: dispatcher, Password: dispatcher},
 			executorUser("allowed", ""),
 			executorUser("denied", "fn.register.echo"),
+			executorUser("mute", "fn.result.fail.>"),
 		}},
 		act: func(t *trial) { t.serve() },
 		checks: []check{
@@ -47,6 +49,17 @@ func userScene() scene {
 					"the executor does not say that the subject fn.register.echo is denied to it")
 				p.kill()
 			}),
+			full("permissions/denied-result", func(t *trial) {
+				p := t.start(asUser("mute")...)
+				mute := t.call("fail", `{"text":"no"}`)
+				t.eventually(patience, func() bool { return strings.Contains(p.text(), "fn.result.fail.") },
+					"the executor does not say that the subject of its outcome is denied to it")
+				if len(t.sent(mute, "+ACK")) > 0 || !t.queued(mute) {
+					t.failf("a call whose outcome was refused was acknowledged")
+				}
+				t.succeeds(t.call("echo", `{"a":1}`), `{"a":1}`)
+				p.kill()
+			}),
 			full("registration/refused", registrationRefused),
 		},
 	}
@@ -65,12 +78,10 @@ func executorUser(name, denied string) *server.User {
 	subscribe := []string{inbox + ".>"}
 	for _, f := range functions {
 		token := call.Token(f.name)
-		publish = append(publish, "fn.outcome."+token, "fn.result."+token+".>")
-		if register := "fn.register." + token; register != denied {
-			publish = append(publish, register)
-		}
+		publish = append(publish, "fn.outcome."+token, "fn.result."+token+".>", "fn.register."+token)
 		subscribe = append(subscribe, "fn.cancel."+token)
 	}
+	publish = slices.DeleteFunc(publish, func(subject string) bool { return subject == denied })
 	return &server.User{Username: name, Password: name, Permissions: &server.Permissions{
 		Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: subscribe},
 	}}

@@ -73,7 +73,7 @@ func run(soft context.Context) error {
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if !fault("silent-denial") {
+			if !fault("silent-denial") && !fault("hides-refusals") {
 				fmt.Fprintln(os.Stderr, "faulty: NATS:", err)
 			}
 		}),
@@ -127,10 +127,13 @@ func (w *worker) register() (stream, consumer string, err error) {
 					Max      int64  `json:"max_payload"`
 					Refresh  int64  `json:"refresh_ms"`
 				} `json:"binding"`
-				Error *struct{ Message string } `json:"error"`
+				Error *struct{ Code, Message string } `json:"error"`
 			}
 			if err := json.Unmarshal(reply.Data, &answer); err != nil {
 				return err
+			}
+			if answer.Error != nil && answer.Error.Code == "unavailable" && !fault("takes-no-for-final") {
+				return errors.New(answer.Error.Message)
 			}
 			if answer.Error != nil {
 				fmt.Fprintln(os.Stderr, "faulty: refused:", answer.Error.Message)
@@ -181,8 +184,10 @@ func (w *worker) pull(stream, name string) {
 			pause(w.soft, 250*time.Millisecond)
 			continue
 		}
-		batch, err := consumer.Fetch(free, jetstream.FetchMaxWait(500*time.Millisecond))
+		ctx, cancel = context.WithTimeout(w.soft, 10*time.Second)
+		batch, err := consumer.Fetch(free, jetstream.FetchContext(ctx))
 		if err != nil {
+			cancel()
 			pause(w.soft, 250*time.Millisecond)
 			continue
 		}
@@ -193,6 +198,7 @@ func (w *worker) pull(stream, name string) {
 				w.handle(m)
 			})
 		}
+		cancel()
 	}
 }
 
