@@ -39,6 +39,7 @@ type commands struct {
 	Dead        deadCommand        `cmd:"" help:"List, show, replay or drop messages that could not be used."`
 	Functions   functionsCommand   `cmd:"" help:"List the functions that executors have registered, or show one."`
 	Sessions    sessionsCommand    `cmd:"" help:"Watch sessions, or list those that are watched."`
+	Tools       toolsCommand       `cmd:"" help:"Print the tools of registered functions for agents, or bring those of an agent in line."`
 
 	DemoWorker workerCommand `cmd:"" name:"demo-worker" hidden:""`
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -73,13 +74,13 @@ func (c *listCommand) Run(env environment, parent *commands) error {
 		return json.NewEncoder(env.stdout).Encode(sessions)
 	}
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tPARTITION\tSTATUS\tOPEN\tPARKED\tSAVED\tLOOKED AT\tTROUBLE")
+	fmt.Fprintln(w, "SESSION\tPARTITION\tSTATUS\tOPEN\tPARKED\tSAVED\tLOOKED AT\tTROUBLE\tDRIFT")
 	for _, s := range sessions {
 		looked := "-"
 		if !s.Retrieved.IsZero() {
 			looked = s.Retrieved.Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%s\t%s\n", s.ID, s.Partition, s.Status, s.Open, s.Parked, s.Saved, looked, s.Trouble)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", s.ID, s.Partition, s.Status, s.Open, s.Parked, s.Saved, looked, s.Trouble, cell(strings.Join(s.Drift, ", ")))
 	}
 	return w.Flush()
 }

@@ -51,6 +51,7 @@ type Config struct {
 // Client talks to the Agents API. It is safe for concurrent use.
 type Client struct {
 	sessions openai.BetaAgentSessionService
+	agents   openai.BetaAgentService
 	http     *http.Client
 	timeout  time.Duration
 	key      string
@@ -98,6 +99,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		sessions: openai.NewBetaAgentSessionService(opts...),
+		agents:   openai.NewBetaAgentService(opts...),
 		http:     carrier,
 		timeout:  cmp.Or(cfg.Timeout, DefaultTimeout),
 		key:      key,

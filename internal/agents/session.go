@@ -34,12 +34,14 @@ func (c *Client) Session(ctx context.Context, id string) (call.Session, error) {
 }
 
 // The official client's session type is not used for reading: it would decode
-// each tool definition of the session, up to 3 MiB of them, for every look.
+// each tool definition of the session, up to 3 MiB of them, for every look. Here they
+// stay bytes.
 func (c *Client) decodeSession(ctx context.Context, id string, body []byte) (call.Session, error) {
 	var wire struct {
 		ID              string          `json:"id"`
 		Status          string          `json:"status"`
 		RequiredActions json.RawMessage `json:"required_actions"`
+		Agent           shownTools      `json:"agent"`
 	}
 	if err := json.Unmarshal(body, &wire); err != nil {
 		return call.Session{}, err
@@ -54,7 +56,7 @@ func (c *Client) decodeSession(ctx context.Context, id string, body []byte) (cal
 	if err := json.Unmarshal(wire.RequiredActions, &actions); err != nil {
 		return call.Session{}, fmt.Errorf("required_actions: %w", err)
 	}
-	s := call.Session{ID: wire.ID, Status: wire.Status}
+	s := call.Session{ID: wire.ID, Status: wire.Status, Tools: json.RawMessage(wire.Agent)}
 	for _, raw := range actions {
 		if called, ok := c.decodeAction(ctx, id, raw); ok {
 			s.Calls = append(s.Calls, called)
@@ -63,6 +65,21 @@ func (c *Client) decodeSession(ctx context.Context, id string, body []byte) (cal
 		}
 	}
 	return s, nil
+}
+
+// shownTools is the list of tools of an agent. One that cannot be read is none: what is
+// pending matters more.
+type shownTools json.RawMessage
+
+// UnmarshalJSON takes the list out of the agent.
+func (t *shownTools) UnmarshalJSON(agent []byte) error {
+	var wire struct {
+		Tools json.RawMessage `json:"tools"`
+	}
+	if json.Unmarshal(agent, &wire) == nil {
+		*t = shownTools(wire.Tools)
+	}
+	return nil
 }
 
 // decodeAction reads a required action if it is a function call that can be

@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/callfan/callfan/internal/toollist"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -42,26 +43,22 @@ type Call struct {
 // ErrFailed says that the session or its turn failed.
 var ErrFailed = errors.New("the agent's turn failed")
 
-// Body is the request that creates a session for a question.
+// Body is the request that creates a session for a question. The parameters of the
+// tools are the very bytes that were registered.
 func Body(model, text string, functions []call.Function) ([]byte, error) {
-	type tool struct {
-		Type        string          `json:"type"`
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
+	rest, err := json.Marshal(map[string]any{"environment": map[string]any{"type": "none"}, "input": text})
+	if err != nil {
+		return nil, err
 	}
-	tools := make([]tool, len(functions))
-	for i, f := range functions {
-		tools[i] = tool{"function", f.Name, f.Description, f.Parameters}
-		if len(f.Parameters) == 0 {
-			tools[i].Parameters = json.RawMessage(`{"type":"object"}`)
-		}
+	named, err := json.Marshal(model)
+	if err != nil {
+		return nil, err
 	}
-	return json.Marshal(map[string]any{
-		"agent":       map[string]any{"model": model, "tools": tools},
-		"environment": map[string]any{"type": "none"},
-		"input":       text,
-	})
+	body := append(append([]byte(`{"agent":{"model":`), named...), `,"tools":`...)
+	if body, _, err = toollist.Append(body, functions, toollist.Options{}); err != nil {
+		return nil, err
+	}
+	return append(append(body, "},"...), rest[1:]...), nil
 }
 
 // Ask creates a session, waits until its turn has ended, and reads what happened.

@@ -154,6 +154,9 @@ type SessionInfo struct {
 	Retrieved time.Time `json:"retrieved_at"`
 	// Trouble is the latest unresolved error, empty when all is well.
 	Trouble string `json:"trouble,omitempty"`
+	// Drift names the functions whose tools in the session differ from what is
+	// registered.
+	Drift []string `json:"drift,omitempty"`
 }
 
 // Sessions describes the sessions that this replica serves now.

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -214,6 +215,7 @@ type fakeAPI struct {
 	gets    int
 	batches []call.Batch
 	gone    bool
+	tools   string
 	// lose makes accepted results vanish.
 	lose func() bool
 	// submit decides about a submission; nil accepts it and applies it.
@@ -227,7 +229,7 @@ func (a *fakeAPI) Session(_ context.Context, id string) (call.Session, error) {
 	if a.gone {
 		return call.Session{}, &call.Refusal{Class: call.RefusedGone, Status: 404, Err: errors.New("no such session")}
 	}
-	return call.Session{ID: id, Status: "requires_action", Calls: slices.Clone(a.calls)}, nil
+	return call.Session{ID: id, Status: "requires_action", Calls: slices.Clone(a.calls), Tools: json.RawMessage(a.tools)}, nil
 }
 
 func (a *fakeAPI) Submit(ctx context.Context, b call.Batch) error {

@@ -127,6 +127,7 @@ const (
 	EventSubstituted    = "substituted"
 	EventOtherAction    = "other_action"
 	EventAuthRefused    = "auth_refused"
+	EventToolDrift      = "tool_drift"
 
 	// Repairs of the queue, under the names that its adapter gives them.
 	EventStuckCall     = "stuck_call"

@@ -94,6 +94,7 @@ func (s *session) retrieved(number int, got call.Session, err error) {
 	s.recovered(troubleRetrieve)
 	s.log.Debug("retrieved", "status", got.Status, "calls", len(got.Calls), "tracked", len(s.calls))
 	s.compare(number, now, got)
+	s.compareTools(got.Tools)
 }
 
 // compare brings what is tracked in line with what the GET of that number showed.

@@ -43,6 +43,7 @@ type session struct {
 	orphans map[call.Key]call.Delivered
 
 	get    retrieval
+	drift  drift
 	out    posting
 	moves  moveQueue
 	claims claiming
@@ -287,6 +288,7 @@ func (s *session) describe() SessionInfo {
 	info := SessionInfo{
 		ID: s.id, Partition: s.p.n, Watched: s.watched, Status: s.get.status,
 		Retrieved: s.get.at, Trouble: strings.Join(slices.Sorted(maps.Keys(s.troubles)), "; "),
+		Drift: s.drifted(),
 	}
 	for _, t := range s.calls {
 		switch {

@@ -126,13 +126,16 @@ type Session struct {
 	Saved     int        `json:"saved_results"`
 	Retrieved *time.Time `json:"retrieved_at,omitempty"`
 	Trouble   string     `json:"trouble,omitempty"`
+	// Drift names the functions whose tools in the session differ from what is
+	// registered.
+	Drift []string `json:"drift,omitempty"`
 }
 
 // Served makes the Session that describes one that this replica serves.
 func Served(info dispatcher.SessionInfo) Session {
 	s := Session{
 		ID: info.ID, Partition: info.Partition, Watched: info.Watched, Served: true,
-		Status: info.Status, Open: info.Open, Parked: info.Parked, Saved: info.Saved, Trouble: info.Trouble,
+		Status: info.Status, Open: info.Open, Parked: info.Parked, Saved: info.Saved, Trouble: info.Trouble, Drift: info.Drift,
 	}
 	if !info.Retrieved.IsZero() {
 		s.Retrieved = &info.Retrieved

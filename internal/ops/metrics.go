@@ -92,7 +92,7 @@ var events = []string{
 	dispatcher.EventListRestored, dispatcher.EventSessionFound, dispatcher.EventCallFound,
 	dispatcher.EventRecordRestored, dispatcher.EventCallMissed,
 	dispatcher.EventResent, dispatcher.EventRelisted, dispatcher.EventRepairedText, dispatcher.EventSubstituted,
-	dispatcher.EventOtherAction, dispatcher.EventAuthRefused,
+	dispatcher.EventOtherAction, dispatcher.EventAuthRefused, dispatcher.EventToolDrift,
 	dispatcher.EventStuckCall, dispatcher.EventMovedCall, dispatcher.EventOrphanOutcome,
 }
 

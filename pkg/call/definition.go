@@ -32,12 +32,6 @@ func (f Function) Difference(other Function) []string {
 	return difference(nil, "", other.definition(), f.definition())
 }
 
-// SchemaDifference is the same for two JSON Schemas of arguments; empty ones are that
-// of any object.
-func SchemaDifference(schema, other json.RawMessage) []string {
-	return difference(nil, "", canonicalSchema(other), canonicalSchema(schema))
-}
-
 // definition is the function as a value that can be compared.
 func (f Function) definition() map[string]any {
 	policy := map[string]any{}

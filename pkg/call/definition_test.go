@@ -48,8 +48,6 @@ func TestDifferencesAreNamed(t *testing.T) {
 		`policy.effects is "none" and was "side_effects"`,
 		`verifies is true and was false`,
 	}, now.Difference(old))
-	require.Equal(t, []string{`properties is {"a":true} and was not there`}, call.SchemaDifference(json.RawMessage(`{"properties":{"a":true}}`), nil))
-	require.Empty(t, call.SchemaDifference(json.RawMessage(`{"type":"object"}`), nil))
 }
 
 func TestAFunctionAsJSON(t *testing.T) {
@@ -67,4 +65,19 @@ func TestAFunctionAsJSON(t *testing.T) {
 	f.Parameters = json.RawMessage("{")
 	_, err = f.AppendJSON(nil)
 	require.ErrorIs(t, err, call.ErrInvalidFunction)
+}
+
+func TestToolsDriftFromFunctions(t *testing.T) {
+	t.Parallel()
+	tools := call.FunctionTools([]json.RawMessage{
+		[]byte(`{"type":"function","name":"f","description":"d","parameters":{"required":["b","a"],"type":"object"},"async":true,"defer_loading":false}`),
+		[]byte(`{"type":"web_search","name":"x"}`), []byte(`1`), []byte(`{"type":"function"}`),
+	})
+	require.Len(t, tools, 1)
+	require.True(t, tools[0].Async)
+	f := call.Function{Name: "f", Description: "d", Parameters: json.RawMessage(`{"required":["a","b"]}`), Policy: call.Policy{Attempts: 2}}
+	require.Empty(t, f.Drift(tools[0]))
+	f.Description, f.Parameters = "new", nil
+	require.Equal(t, []string{`description is "new" and was "d"`, `parameters.required is not there and was ["a","b"]`}, f.Drift(tools[0]))
+	require.Equal(t, "{\n  \"required\": [\n    \"a<\"\n  ],\n  \"type\": \"object\"\n}", string(call.SchemaLines([]byte(`{"required":["a<"]}`))))
 }

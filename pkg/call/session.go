@@ -12,6 +12,8 @@ type Session struct {
 	Calls []Call
 	// Others counts required actions of other types, which callfan leaves alone.
 	Others int
+	// Tools is the session's list of tools as the API shows it; nil when it shows none.
+	Tools json.RawMessage
 }
 
 // Answer is one tool result in a submission.

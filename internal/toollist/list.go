@@ -1,0 +1,104 @@
+package toollist
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"github.com/callfan/callfan/pkg/call"
+)
+
+// Options say what a list looks like.
+type Options struct {
+	// Responses makes the tools of the Responses API instead of agent.tools.
+	Responses bool
+	// DeferLoading marks each function as one that tool search loads.
+	DeferLoading bool
+	// ToolSearch adds the tool that loads them.
+	ToolSearch bool
+}
+
+// Loose is a function whose arguments the Responses API cannot hold to its schema.
+type Loose struct {
+	Function string
+	// Why says what strict mode does not allow, each with its place in the schema.
+	Why []string
+}
+
+// anyObject is the schema of functions that declare none.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// toolSearch is the tool that loads deferred functions.
+var toolSearch = json.RawMessage(`{"type":"tool_search"}`)
+
+// responsesName is what the Responses API takes as a name.
+var responsesName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+
+// Append appends the JSON array of tools, one on each line. Parameters are the very
+// bytes that were registered. In the Responses form it also says which functions are
+// not strict; a name that the API does not take is an error.
+func Append(dst []byte, functions []call.Function, o Options) ([]byte, []Loose, error) {
+	var loose []Loose
+	var tools []json.RawMessage
+	for _, f := range functions {
+		if o.Responses && !responsesName.MatchString(f.Name) {
+			return dst, nil, fmt.Errorf("function %q: the Responses API takes names of 1 to 128 letters, digits, underscores and dashes only; name the functions that you want without it", f.Name)
+		}
+		body := appendFunction(nil, f, o.DeferLoading, false)
+		if o.Responses {
+			why := NotStrict(parameters(f))
+			body = fmt.Appendf(body[:len(body)-1], `,"strict":%t}`, len(why) == 0)
+			if len(why) > 0 {
+				loose = append(loose, Loose{Function: f.Name, Why: why})
+			}
+		}
+		tools = append(tools, body)
+	}
+	if o.ToolSearch {
+		tools = append(tools, toolSearch)
+	}
+	return appendLines(dst, tools), loose, nil
+}
+
+func appendLines(dst []byte, tools []json.RawMessage) []byte {
+	if len(tools) == 0 {
+		return append(dst, "[]\n"...)
+	}
+	before := "["
+	for _, tool := range tools {
+		dst = append(append(dst, before+"\n  "...), tool...)
+		before = ","
+	}
+	return append(dst, "\n]\n"...)
+}
+
+// parameters are what a tool has to have.
+func parameters(f call.Function) json.RawMessage {
+	if len(f.Parameters) == 0 {
+		return anyObject
+	}
+	return f.Parameters
+}
+
+func appendFunction(dst []byte, f call.Function, deferred, async bool) []byte {
+	dst = appendText(append(dst, `{"type":"function","name":`...), f.Name)
+	dst = appendText(append(dst, `,"description":`...), f.Description)
+	dst = append(append(dst, `,"parameters":`...), parameters(f)...)
+	if async {
+		dst = append(dst, `,"async":true`...)
+	}
+	if deferred {
+		dst = append(dst, `,"defer_loading":true`...)
+	}
+	return append(dst, '}')
+}
+
+// appendText appends a JSON string, with < and & as they are.
+func appendText(dst []byte, s string) []byte {
+	var quoted bytes.Buffer
+	e := json.NewEncoder(&quoted)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string always marshals
+	return append(dst, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
+}
