@@ -135,7 +135,7 @@ func TestToolsPage(t *testing.T) {
 	b.sh(exitOK, "callfan sessions watch "+session)
 	agent := b.newAgent(oldTools)
 	require.Eventually(t, func() bool {
-		return regexp.MustCompile(`(?m)^`+session+` .* get_customer$`).MatchString(b.sh(exitOK, "callfan sessions list").Stdout.String())
+		return regexp.MustCompile(`(?m)^` + session + ` .* get_customer$`).MatchString(b.sh(exitOK, "callfan sessions list").Stdout.String())
 	}, time.Minute, 50*time.Millisecond, "the session's tool is not as it is registered")
 	require.Contains(t, b.get("/metrics"), `callfan_events_total{event="tool_drift"} 1`)
 	lists, syncs := 0, 0

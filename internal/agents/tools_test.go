@@ -2,7 +2,6 @@ package agents_test
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -41,7 +40,7 @@ func TestToolsOfASession(t *testing.T) {
 	_, err = s.SetSessionTools(t.Context(), id, []json.RawMessage{[]byte(exact), []byte(exact)})
 	require.ErrorContains(t, err, "duplicate")
 	_, err = s.SetSessionTools(t.Context(), id, []json.RawMessage{[]byte(`"` + strings.Repeat("x", agents.MaxTools) + `"`)})
-	require.True(t, errors.Is(err, agents.ErrToolsTooLarge), err)
+	require.ErrorIs(t, err, agents.ErrToolsTooLarge)
 	_, err = s.AgentTools(t.Context(), "agent_gone")
 	require.ErrorAs(t, err, &refused)
 }

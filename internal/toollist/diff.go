@@ -1,5 +1,7 @@
 package toollist
 
+import "slices"
+
 const (
 	// around is how many lines are shown around those that differ.
 	around = 3
@@ -33,9 +35,9 @@ func middle(a, b []string) []string {
 	for i := range longest {
 		longest[i] = make([]int, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, left := range slices.Backward(a) {
+		for j, right := range slices.Backward(b) {
+			if left == right {
 				longest[i][j] = longest[i+1][j+1] + 1
 			} else {
 				longest[i][j] = max(longest[i+1][j], longest[i][j+1])
