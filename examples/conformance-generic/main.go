@@ -38,7 +38,7 @@ func serve(how string) (int, error) {
 	// The group gets SIGTERM; the executor stops, and what serves its functions must outlive it.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	dir, err := os.MkdirTemp("", "conformance-generic-")
+	dir, err := os.MkdirTemp(filepath.Dir(os.Getenv("CONFORMANCE_LOG")), "functions-") // the suite removes it, even after a kill
 	if err != nil {
 		return 0, err
 	}
