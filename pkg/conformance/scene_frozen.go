@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"time"
 
 	"github.com/callfan/callfan/pkg/call"
 )
@@ -18,6 +19,7 @@ func frozenScene() scene {
 			p := t.start()
 			for range 5 {
 				p.freeze()
+				pause(t.ctx, 100*time.Millisecond) // until all of its threads have heard
 				blind = t.call("pay_blind", `{}`)
 				pay = t.call("pay", `{"verdict":"done"}`)
 				if t.until(settleTime, t.allDelivered) {
