@@ -172,3 +172,67 @@ func TestPresenceForgets(t *testing.T) {
 	p.prune()
 	require.Empty(t, p.heard)
 }
+
+// asked is the answer to one registration, without asking again.
+func (w *worker) asked() error {
+	w.t.Helper()
+	body, err := w.is.request(w.is.Functions[0], []string{w.is.Functions[0].Name})
+	require.NoError(w.t, err)
+	reply, err := w.conn.request(testContext(w.t), "fn.register.get_customer", body)
+	require.NoError(w.t, err)
+	_, err = parseBinding("get_customer", reply)
+	return err
+}
+
+func TestAnExecutorThatStartsIsNotOverruled(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{})
+	require.NoError(t, i.worker(t, "one", "1.0", lookupFunction(byText, "")).register())
+	second := i.worker(t, "two", "1.0", lookupFunction(byNumber, ""))
+	requireRefused(t, second.asked(), CodeUnavailable) // the first has not pulled yet
+	began := time.Now()
+	require.NoError(t, second.register()) // and never does
+	require.Greater(t, time.Since(began), starting/2)
+}
+
+func TestADispatcherThatHasJustStartedKeepsTheDefinition(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{})
+	first := i.worker(t, "one", "1.0", lookupFunction(byText, ""))
+	first.run()
+	require.NoError(t, i.dispatcher.nc.Drain())
+	_, i.registry = i.replica(t) // it heard nobody
+	requireRefused(t, i.worker(t, "two", "1.0", lookupFunction(byNumber, "")).register(), CodeDefinitionConflict)
+	require.NoError(t, i.worker(t, "three", "2.0", lookupFunction(byNumber, "")).register())
+	require.Equal(t, byNumber, i.parameters())
+}
+
+func TestABusyExecutorIsThere(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{})
+	first := i.worker(t, "one", "1.0", lookupFunction(byText, ""))
+	require.NoError(t, first.register())
+	stop, err := first.conn.OnCancel([]string{"get_customer"}, func(key call.Key, _ string) { t.Errorf("cancelled: %v", key) })
+	require.NoError(t, err)
+	require.NoError(t, first.conn.nc.Flush())
+	second := i.worker(t, "two", "1.0", lookupFunction(byNumber, ""))
+	requireRefused(t, second.register(), CodeDefinitionConflict)
+	stop()
+	require.NoError(t, first.conn.nc.Flush())
+	require.Eventually(t, func() bool { return second.register() == nil }, patience, 200*time.Millisecond)
+}
+
+func TestAnExecutorIsNoRivalOfItself(t *testing.T) {
+	t.Parallel()
+	p := newPresence(time.Minute)
+	one := executorInfo{ID: "one"}
+	p.note("f", registerRequest{Function: json.RawMessage(`{"name":"f","policy":{}}`), Executor: one})
+	fingerprint := call.Function{Name: "f"}.Fingerprint()
+	others, complete := p.others("f", fingerprint, one)
+	require.Empty(t, others)
+	require.False(t, complete)
+	p.since = p.since.Add(-time.Hour)
+	others, complete = p.others("f", fingerprint, executorInfo{ID: "two"})
+	require.Len(t, others, 1)
+	require.True(t, complete)
+}
