@@ -32,7 +32,7 @@ func TestSessionsWatchUnwatchAndList(t *testing.T) {
 		require.Empty(t, p.Stderr.String())
 		return p.Stdout.String()
 	}
-	header := "SESSION  PARTITION  STATUS  OPEN  PARKED  SAVED  LOOKED AT  TROUBLE\n"
+	header := "SESSION  PARTITION  STATUS  OPEN  PARKED  SAVED  LOOKED AT  TROUBLE  DRIFT\n"
 	require.Equal(t, header, sessions("list"))
 	require.Equal(t, "[]\n", strings.ReplaceAll(sessions("list", "--json"), "null", "[]"))
 
