@@ -103,7 +103,7 @@ func (v *delivery) decide() ending {
 	case !time.Now().Before(v.d.Deadline):
 		return failed(call.ReasonDeadline, expiredText)
 	}
-	if v.leases.doubtful() && v.f.onUncertain(v.d) != call.UncertainRerun {
+	if (v.leases.doubtful() || v.leases.late(v.Transit())) && v.f.onUncertain(v.d) != call.UncertainRerun {
 		return v.stale()
 	}
 	return v.run(redelivered)
@@ -112,7 +112,8 @@ func (v *delivery) decide() ending {
 // stale ends a call that may be with another executor by now, before it is started
 // here: the one that has it decides, or the next one after this lease.
 func (v *delivery) stale() ending {
-	v.log.Warn("the process stood still for longer than a lease; a call that may be with another executor is not started", logKeys(v.d)...)
+	v.log.Warn("the process or its connection stood still for about a lease; a call that may be with another executor is not started",
+		append(logKeys(v.d), "transit", v.Transit())...)
 	switch v.f.onUncertain(v.d) {
 	case call.UncertainVerify, call.UncertainPark:
 		return leftToLease() // an operator is not asked about a call that another executor runs

@@ -218,8 +218,10 @@ type fakeTaken struct {
 	m          *fakeMessage
 	d          call.Dispatch
 	deliveries int
+	transit    time.Duration
 }
 
+func (t *fakeTaken) Transit() time.Duration  { return t.transit }
 func (t *fakeTaken) Dispatch() call.Dispatch { return t.d }
 func (t *fakeTaken) Deliveries() int         { return t.deliveries }
 func (t *fakeTaken) Invalid() error          { return t.m.invalid }

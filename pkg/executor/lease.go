@@ -109,6 +109,15 @@ func (l *leases) doubtful() bool {
 	return now.Before(l.doubt)
 }
 
+// late says that a call which was on its way for so long may be with another executor: its
+// lease began when the server sent it. Half a lease is left for what comes until the
+// first renewal arrives.
+func (l *leases) late(transit time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return transit > l.ackWait/2
+}
+
 // alive notes that the process is at work. Beats come every third of AckWait.
 func (l *leases) alive(now time.Time) {
 	if !l.beaten.IsZero() && now.Sub(l.beaten) > l.ackWait*9/10 {

@@ -43,6 +43,8 @@ type puller interface {
 type taken interface {
 	Dispatch() call.Dispatch
 	Deliveries() int
+	// Transit is the longest that it may have been on its way.
+	Transit() time.Duration
 	// Invalid says why the message is not a call, nil when it is one.
 	Invalid() error
 	// InProgress starts the lease again.

@@ -130,6 +130,7 @@ type queueTaken struct{ t *queue.Taken }
 
 func (t queueTaken) Dispatch() call.Dispatch  { return t.t.Dispatch }
 func (t queueTaken) Deliveries() int          { return t.t.Deliveries }
+func (t queueTaken) Transit() time.Duration   { return t.t.Transit }
 func (t queueTaken) Invalid() error           { return t.t.Invalid }
 func (t queueTaken) InProgress() error        { return t.t.InProgress() }
 func (t queueTaken) Ack() error               { return t.t.Ack() }

@@ -138,7 +138,7 @@ func TestLateReaderDoesNotStartACall(t *testing.T) {
 		"park, verify handler":  {choice: call.UncertainPark, verify: true, reason: "left", left: 1},
 		"by default, it cannot": {reason: call.ReasonUnknownOutcome},
 	} {
-		t.Run(name, func(t *testing.T) {
+		read := func(t *testing.T, transit, stood time.Duration) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var verify VerifyHandler
@@ -155,13 +155,16 @@ func TestLateReaderDoesNotStartACall(t *testing.T) {
 				b.q.publish(d)
 				got, _, _ := b.q.take(1)
 				w.leases.beat()
-				<-time.After(defaultAckWait) // no beat: the process stood still
+				<-time.After(stood)
+				got[0].transit = transit
 				w.handle(got[0])
 				require.Equal(t, []string{tt.reason}, b.seen.reasons())
 				require.Equal(t, tt.runs, runs.Load())
 				require.Equal(t, tt.left, b.q.left())
 			})
-		})
+		}
+		t.Run(name+", the process stood still", func(t *testing.T) { read(t, 0, defaultAckWait) }) // without a beat
+		t.Run(name+", the network stood still", func(t *testing.T) { read(t, defaultAckWait, 0) })
 	}
 }
 

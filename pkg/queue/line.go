@@ -47,6 +47,7 @@ type line struct {
 	silence *time.Timer
 	changed <-chan struct{}
 	heard   bool
+	transit transit
 }
 
 func (c *Conn) openLine(stream, consumer string) (*line, error) {
@@ -90,6 +91,7 @@ func (l *line) ask(n int) error {
 	body = strconv.AppendInt(body, int64(pullHeartbeat), 10)
 	body = append(body, '}')
 	l.heard = true // the silence counts from now
+	l.transit.asked(time.Now())
 	l.pulls++
 	l.reply = l.inbox + "." + strconv.Itoa(l.pulls)
 	if err := l.c.nc.PublishRequest(l.request, l.reply, body); err != nil {
@@ -100,11 +102,8 @@ func (l *line) ask(n int) error {
 
 // next waits for a message of any kind. Its errors end the line.
 func (l *line) next(ctx context.Context, start time.Time) (*nats.Msg, error) {
-	select {
-	case m := <-l.msgs:
-		l.heard = true
+	if m := l.waiting(); m != nil {
 		return m, nil
-	default:
 	}
 	for {
 		refusal := l.c.denied.next()
@@ -113,8 +112,9 @@ func (l *line) next(ctx context.Context, start time.Time) (*nats.Msg, error) {
 		}
 		select {
 		case m := <-l.msgs:
-			l.heard = true
-			return m, nil
+			if l.arrived(m) {
+				return m, nil
+			}
 		case <-refusal:
 		case <-l.changed:
 			return nil, fmt.Errorf("%w: the connection changed", ErrInterrupted)
@@ -132,12 +132,15 @@ func (l *line) next(ctx context.Context, start time.Time) (*nats.Msg, error) {
 
 // waiting gives a message that has already arrived, nil when there is none.
 func (l *line) waiting() *nats.Msg {
-	select {
-	case m := <-l.msgs:
-		l.heard = true
-		return m
-	default:
-		return nil
+	for {
+		select {
+		case m := <-l.msgs:
+			if l.arrived(m) {
+				return m
+			}
+		default:
+			return nil
+		}
 	}
 }
 
@@ -154,7 +157,7 @@ func (l *line) drop(each func(*nats.Msg)) {
 	for {
 		select {
 		case m := <-l.msgs:
-			if !isStatus(m) {
+			if l.arrived(m) && !isStatus(m) {
 				each(m)
 			}
 			continue
@@ -162,7 +165,7 @@ func (l *line) drop(each func(*nats.Msg)) {
 		}
 		select {
 		case m := <-l.msgs:
-			if !isStatus(m) {
+			if l.arrived(m) && !isStatus(m) {
 				each(m)
 			}
 		case <-gone:

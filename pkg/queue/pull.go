@@ -80,7 +80,11 @@ func (p *Puller) pull(ctx context.Context, n int, each func(*Taken)) error {
 	if err != nil {
 		return err
 	}
-	deliver := func(m *nats.Msg) { each(p.c.taken(m)) }
+	deliver := func(m *nats.Msg) {
+		t := p.c.taken(m)
+		t.Transit = l.transit.longest
+		each(t)
+	}
 	start := time.Now()
 	if err = l.ask(n); err == nil {
 		err = p.read(ctx, l, n, start, deliver)

@@ -3,6 +3,7 @@ package queue
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -23,6 +24,9 @@ type Taken struct {
 	// means that an earlier lease ran out. A server that was killed may have
 	// forgotten, so 1 proves nothing.
 	Deliveries int
+	// Transit is the longest that the message may have been on its way: normally the time
+	// since the server was last heard. A lease can run out on a message that is stuck.
+	Transit time.Duration
 	// Invalid says why the message is no call; such a message can only be ended by
 	// Term, and logged.
 	Invalid error
