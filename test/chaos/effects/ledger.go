@@ -99,7 +99,7 @@ func (l Ledger) locked(ctx context.Context, f func([]Line) error) error {
 	defer lock.Close() // which unlocks, as the death of this process does
 	// Asked again and again, since a frozen process may hold the lock for long.
 	for syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := Wait(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for the ledger: %w", err)
 		}
 	}
@@ -110,7 +110,8 @@ func (l Ledger) locked(ctx context.Context, f func([]Line) error) error {
 	return f(lines)
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+// Wait lets d pass, or gives the cause of ctx's end.
+func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

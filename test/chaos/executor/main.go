@@ -90,7 +90,7 @@ func (h handler) run(ctx context.Context, c executor.Call) (executor.Output, err
 	if err := h.ledger.Note(effects.Start, line); err != nil {
 		return executor.Output{}, err
 	}
-	if err := wait(ctx, half); err != nil {
+	if err := effects.Wait(ctx, half); err != nil {
 		return executor.Output{}, err
 	}
 	if in.Fails >= c.Attempt {
@@ -99,7 +99,7 @@ func (h handler) run(ctx context.Context, c executor.Call) (executor.Output, err
 	if err := h.act(ctx, line); err != nil {
 		return executor.Output{}, err
 	}
-	if err := wait(ctx, half); err != nil {
+	if err := effects.Wait(ctx, half); err != nil {
 		return executor.Output{}, err
 	}
 	if err := h.ledger.Note(effects.End, line); err != nil {
@@ -143,16 +143,5 @@ func lineOf(in input, c executor.Call) effects.Line {
 	return effects.Line{
 		Number: in.Number, Key: c.Key.String(), IdempotencyKey: c.IdempotencyKey, Run: uuid.NewString(),
 		Attempt: c.Attempt, Uncertain: c.Uncertain,
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
 	}
 }
