@@ -1,0 +1,4 @@
+package io.callfan.executor;
+
+/** A call is named for ever by three ids of the API. */
+public record CallKey(String sessionId, String turnId, String callId) {}
