@@ -10,6 +10,7 @@ TOOL := go tool -modfile=tools/tools.mod
 PYTHON ?= python3
 PYTHON_VENV := sdk/python/.venv
 TYPESCRIPT := sdk/typescript
+JAVA := sdk/java
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time.
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
@@ -75,6 +76,33 @@ $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json |
 test-typescript: build $(TYPESCRIPT)/node_modules/.package-lock.json ## Check the TypeScript SDK: types, tests, and the conformance suite
 	cd $(TYPESCRIPT) && npm test
 
+.PHONY: deps-java
+deps-java: ## Install what the Java SDK needs: a JDK and Maven (by apt, as root)
+	@missing=(); \
+	command -v javac >/dev/null || missing+=(default-jdk-headless); \
+	command -v mvn >/dev/null || missing+=(maven); \
+	if (( $${#missing[@]} > 0 )); then \
+		if [[ $$(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then \
+			echo "missing for the Java SDK: $${missing[*]}; remedy: sudo apt-get install $${missing[*]}" >&2; exit 1; \
+		fi; \
+		apt-get update -qq; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"; \
+	fi; \
+	version=$$(javac -version 2>&1); major=$${version#javac }; major=$${major%%.*}; \
+	if (( major < 17 )); then \
+		echo "the Java SDK needs a JDK 17 or newer, and javac is $$version; remedy: install one, put it first in PATH and set JAVA_HOME" >&2; exit 1; \
+	fi
+
+# The libraries come from Maven Central. The guide's test installs the SDK into the local repository of Maven. A skipped test counts as failed.
+.PHONY: test-java
+test-java: build deps-java ## Check the Java SDK: tests, the guide, and the conformance suite
+	@rm -rf $(JAVA)/target/surefire-reports; code=0; \
+	mvn --batch-mode --no-transfer-progress --file $(JAVA) test || code=$$?; \
+	cat $(JAVA)/target/surefire-reports/TEST-*.xml 2>/dev/null | awk -F'"' ' \
+		/<testsuite / { for (i = 1; i < NF; i += 2) { if ($$i ~ / tests=$$/) all += $$(i + 1); if ($$i ~ / (errors|skipped|failures)=$$/) failed += $$(i + 1) } } \
+		END { print all - failed " passed, " failed + (all == 0) " failed" }'; \
+	exit $$code
+
 .PHONY: quick
 quick: ## Run all tests without the race detector and without lint
 	go test $(PACKAGES)
@@ -127,4 +155,4 @@ chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fau
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
+	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build $(JAVA)/target
