@@ -70,7 +70,7 @@ final class Delivery {
         if (System.currentTimeMillis() >= d.deadlineMs()) {
             return Ending.failed("deadline", Wording.EXPIRED);
         }
-        if (worker.leases.doubtful() && f.choice(d) != OnUncertain.RERUN) {
+        if ((worker.leases.doubtful() || worker.leases.late(taken.transitMs())) && f.choice(d) != OnUncertain.RERUN) {
             return stale();
         }
         Attempt attempt = new Attempt(worker.threads, f, d, worker.hard, mayHaveRun());
@@ -85,7 +85,9 @@ final class Delivery {
 
     /** Ends a call that may be with another executor by now: the one that has it decides, or the next one after this lease. */
     private Ending stale() {
-        about(LOG.atWarn(), d).log("the process stood still for longer than a lease; a call that may be with another executor is not started");
+        about(LOG.atWarn(), d)
+                .addKeyValue("transit_ms", taken.transitMs())
+                .log("the process or its connection stood still for about a lease; a call that may be with another executor is not started");
         return f.choice(d) == OnUncertain.FAIL ? Ending.failed("unknown_outcome", Wording.UNKNOWN_OUTCOME) : Ending.LEFT_TO_LEASE;
     }
 

@@ -62,6 +62,14 @@ final class Leases {
         return clock.getAsLong() < doubtUntilMs;
     }
 
+    /**
+     * Whether a call that was on its way for so long may be with another executor: its lease began when the server sent it.
+     * Half a lease is left for what comes until the first renewal arrives.
+     */
+    synchronized boolean late(long transitMs) {
+        return transitMs > ackWaitMs / 2;
+    }
+
     void beat() {
         synchronized (this) {
             alive();

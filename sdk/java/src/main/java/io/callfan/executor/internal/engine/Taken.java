@@ -12,6 +12,9 @@ public interface Taken {
 
     int deliveries();
 
+    /** The longest that it may have been on its way. */
+    long transitMs();
+
     /** Starts the lease again. It throws while there is no connection. */
     void inProgress();
 

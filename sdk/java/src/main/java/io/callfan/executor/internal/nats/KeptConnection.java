@@ -33,6 +33,7 @@ import java.util.function.Supplier;
 /** A connection to NATS that is made, and made again, for ever. */
 final class KeptConnection implements ConnectionListener, ErrorListener {
     private static final Duration DRAIN = Duration.ofSeconds(5);
+    private static final Duration FLUSH = Duration.ofSeconds(10);
     private static final int MOST_UNSENT = 10_000;
 
     private final Supplier<Options.Builder> options;
@@ -194,6 +195,19 @@ final class KeptConnection implements ConnectionListener, ErrorListener {
         }
     }
 
+    /** Whether the server answered a ping. */
+    boolean flush() {
+        try {
+            standing().flush(FLUSH);
+            return true;
+        } catch (NotConnected | TimeoutException | IllegalStateException e) {
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
     /** Ends what subscribeOnce began. */
     void forget(Dispatcher dispatcher) {
         Connection current;
@@ -262,6 +276,10 @@ final class KeptConnection implements ConnectionListener, ErrorListener {
                     stillDown(Log.textOf(e));
                     stopped.await(ThreadLocalRandom.current().nextLong(250, 750));
                     continue;
+                }
+                if (stopped.happened()) {
+                    made.close();
+                    return;
                 }
                 synchronized (this) {
                     nc = made;

@@ -138,7 +138,7 @@ public final class NatsLink implements Link {
     @Override
     public void pull(Binding binding, int n, Moment until, Consumer<Taken> each) throws LinkException, InterruptedException {
         try {
-            puller.pull(binding, n, until, message -> each.accept(taken(message)));
+            puller.pull(binding, n, until, (message, transitMs) -> each.accept(taken(message, transitMs)));
             pullWaitMs = RETRY_FIRST_MS;
         } catch (LinkException.PullAgain e) {
             long wait = pullWaitMs;
@@ -148,7 +148,7 @@ public final class NatsLink implements Link {
         }
     }
 
-    private Taken taken(Message message) {
+    private Taken taken(Message message, long transitMs) {
         Map<String, String> headers = headersOf(message);
         Dispatch call = null;
         String fault = null;
@@ -157,10 +157,11 @@ public final class NatsLink implements Link {
         } catch (NotACall e) {
             fault = e.getMessage();
         }
-        return new Delivered(connection, message.getReplyTo() == null ? "" : message.getReplyTo(), headers, call, fault);
+        return new Delivered(connection, message.getReplyTo() == null ? "" : message.getReplyTo(), headers, call, fault, transitMs);
     }
 
-    private record Delivered(KeptConnection connection, String reply, Map<String, String> headers, Dispatch call, String fault)
+    private record Delivered(
+            KeptConnection connection, String reply, Map<String, String> headers, Dispatch call, String fault, long transitMs)
             implements Taken {
         @Override
         public int deliveries() {

@@ -2,12 +2,10 @@ package io.callfan.executor.internal.nats;
 
 import io.callfan.executor.internal.engine.Moment;
 import io.nats.client.Dispatcher;
-import io.nats.client.Message;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Consumer;
 
 /** A subscription on which the messages of pulls arrive, one pull after the other. */
 final class PullLine {
@@ -18,13 +16,14 @@ final class PullLine {
     private final Moment down;
     private final Dispatcher dispatcher;
     private int pulls;
-    private volatile Consumer<Message> reader = message -> {};
+    private final Transit transit = new Transit(now());
+    private volatile Deliver reader = (message, transitMs) -> {};
 
     PullLine(KeptConnection connection) throws NotConnected {
         this.connection = connection;
         this.inbox = connection.inbox();
         this.down = connection.down();
-        this.dispatcher = connection.subscribeOnce(wildcard(), message -> reader.accept(message));
+        this.dispatcher = connection.subscribeOnce(wildcard(), message -> reader.take(message, transit.read(now(), this::ping)));
     }
 
     String wildcard() {
@@ -43,21 +42,37 @@ final class PullLine {
         return inbox + "." + ++pulls;
     }
 
+    private static long now() {
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime());
+    }
+
+    /** Has the server answer, on a thread of its own: what is behind the answer was sent after it was asked. */
+    private void ping() {
+        Thread pinging = new Thread(() -> {
+            if (connection.flush()) {
+                transit.answered(dispatcher.getPendingMessageCount() + 1); // and the one that may be read just now
+            }
+        }, "callfan-ping");
+        pinging.setDaemon(true);
+        pinging.start();
+    }
+
     void read(Reading reading) {
+        transit.asked(now());
         reader = reading::take;
     }
 
     /** No pull is under way. A call may still come for one that was given up. */
-    void idle(Consumer<Message> deliver) {
-        reader = message -> {
+    void idle(Deliver deliver) {
+        reader = (message, transitMs) -> {
             if (!Reading.isStatus(message)) {
-                deliver.accept(message);
+                deliver.take(message, transitMs);
             }
         };
     }
 
     /** Ends the subscription, and gives what the server had sent before it knew. */
-    void drop(Consumer<Message> deliver) throws InterruptedException {
+    void drop(Deliver deliver) throws InterruptedException {
         idle(deliver);
         if (usable()) {
             try {

@@ -5,13 +5,11 @@ import io.callfan.executor.internal.engine.Moment;
 import io.callfan.executor.internal.wire.Binding;
 import io.callfan.executor.internal.wire.Pulls;
 import io.callfan.executor.internal.wire.Requests;
-import io.nats.client.Message;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 
 /** Pulls calls from a pool's durable consumer. Pulls may run side by side. */
 final class Puller {
@@ -27,7 +25,7 @@ final class Puller {
     }
 
     /** Asks for up to n calls. It returns once all came or the pull ended, and throws when it was interrupted. */
-    void pull(Binding binding, int n, Moment until, Consumer<Message> deliver) throws LinkException, InterruptedException {
+    void pull(Binding binding, int n, Moment until, Deliver deliver) throws LinkException, InterruptedException {
         if (!connection.awaitConnected(until)) {
             return;
         }
@@ -64,7 +62,7 @@ final class Puller {
         idle.addLast(line);
     }
 
-    private void read(PullLine line, Binding binding, int n, Moment until, Consumer<Message> deliver)
+    private void read(PullLine line, Binding binding, int n, Moment until, Deliver deliver)
             throws LinkException, InterruptedException {
         String request = apiPrefix + ".CONSUMER.MSG.NEXT." + binding.callsStream() + "." + binding.consumer();
         Reading reading = new Reading(line.nextReply(), binding, n, deliver);

@@ -6,13 +6,12 @@ import io.callfan.executor.internal.wire.Binding;
 import io.callfan.executor.internal.wire.Pulls;
 import io.nats.client.Message;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 
 /** One pull under way. */
 final class Reading {
     private final String reply;
     private final Binding binding;
-    private final Consumer<Message> deliver;
+    private final Deliver deliver;
     private int left;
     private boolean over;
     private boolean ask;
@@ -20,7 +19,7 @@ final class Reading {
     private LinkException failure;
     private PermissionDeniedException denied;
 
-    Reading(String reply, Binding binding, int n, Consumer<Message> deliver) {
+    Reading(String reply, Binding binding, int n, Deliver deliver) {
         this.reply = reply;
         this.binding = binding;
         this.left = n;
@@ -36,9 +35,9 @@ final class Reading {
     }
 
     /** Takes what arrived: a call, or a status. */
-    void take(Message message) {
+    void take(Message message, long transitMs) {
         if (!isStatus(message)) {
-            deliver.accept(message);
+            deliver.take(message, transitMs);
             minus(1);
             return;
         }

@@ -8,6 +8,7 @@ final class FakeMessage implements Taken {
     final AtomicInteger acked = new AtomicInteger();
     final AtomicInteger extended = new AtomicInteger();
     final Moment over = new Moment();
+    volatile long transitMs;
     volatile String terminated;
     private final Dispatch call;
     private final int deliveries;
@@ -35,6 +36,11 @@ final class FakeMessage implements Taken {
     @Override
     public int deliveries() {
         return deliveries;
+    }
+
+    @Override
+    public long transitMs() {
+        return transitMs;
     }
 
     @Override

@@ -283,6 +283,24 @@ class WorkerTest {
     }
 
     @Test
+    void aCallThatMayHaveBeenStuckInTheNetworkIsNotStarted() throws InterruptedException {
+        AtomicInteger runs = new AtomicInteger();
+        io.callfan.executor.Handler<String> handler = (input, call) -> runs.incrementAndGet();
+        Executor executor = serving("fails", handler);
+        executor.rawFunction("reruns", handler).effects(Effects.IDEMPOTENT);
+        try (Bundle bundle = new Bundle(executor)) {
+            for (String name : List.of("fails", "reruns")) {
+                FakeMessage late = new FakeMessage(Bundle.dispatch(name));
+                late.transitMs = 15_001;
+                bundle.settle(late);
+            }
+            assertEquals("unknown_outcome", ((Outcome.Failed) bundle.outcomes().get(0)).cause());
+            assertInstanceOf(Outcome.Success.class, bundle.outcomes().get(1));
+        }
+        assertEquals(1, runs.get());
+    }
+
+    @Test
     void aCrashIsNotToldToTheModel() throws InterruptedException {
         try (Bundle bundle = new Bundle(serving("f", (input, call) -> {
             throw new IllegalStateException("secret-detail");
