@@ -345,9 +345,9 @@ final class KeptConnection implements ConnectionListener, ErrorListener {
 
     @Override
     public void exceptionOccurred(Connection connection, Exception e) {
-        if (e instanceof IOException) {
+        if (!(e instanceof RuntimeException)) {
             stillDown(Log.textOf(e));
-        } else {
+        } else if (!stopped.happened()) {
             LOG.atError().setCause(e).log("the NATS client has a fault");
         }
     }
