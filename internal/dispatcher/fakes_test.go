@@ -346,7 +346,7 @@ func (q *fakeQueue) Stored(_ context.Context, d call.Dispatch) (uint64, error) {
 }
 
 // Reported says what the test says.
-func (q *fakeQueue) Reported(_ context.Context, d call.Dispatch) (bool, error) {
+func (q *fakeQueue) Reported(_ context.Context, d call.Dispatch, _ func(call.Outcome) bool) (bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.reported != nil && q.reported(d), nil

@@ -50,7 +50,11 @@ func (d *Dispatcher) publishUnreported(ctx context.Context, dispatches []call.Di
 // The hand-over itself is looked for only where it can lie in the queue for longer than
 // the queue would recognise a second one.
 func (d *Dispatcher) traced(ctx context.Context, dispatch *call.Dispatch) (bool, error) {
-	reported, err := d.queue.Reported(ctx, *dispatch)
+	token := call.Token(dispatch.Function)
+	reported, err := d.queue.Reported(ctx, *dispatch, func(o call.Outcome) bool {
+		_, genuine := d.attemptOf(call.Delivered{Outcome: o, Token: token})
+		return genuine
+	})
 	if err != nil {
 		return false, err
 	}

@@ -16,6 +16,7 @@ import (
 type RedisServer struct {
 	process *process
 	addr    string
+	bus     int
 }
 
 // RedisOption changes how Redis starts the server.
@@ -24,6 +25,7 @@ type RedisOption func(*redisConfig)
 type redisConfig struct {
 	appendOnly      string
 	maxMemoryPolicy string
+	cluster         bool
 	extra           []string
 }
 
@@ -44,6 +46,12 @@ func RedisArgs(args ...string) RedisOption {
 	return func(c *redisConfig) { c.extra = append(c.extra, args...) }
 }
 
+// RedisCluster makes the server a node of a cluster that has no others yet. Its bus has a port of its own: the default
+// one, 10,000 above the node's, may be taken by anybody.
+func RedisCluster() RedisOption {
+	return func(c *redisConfig) { c.cluster = true }
+}
+
 // Redis starts a redis-server process and returns when it answers PING. It keeps nothing on disk unless told otherwise by
 // an option. The test fails when redis-server is not installed or does not start.
 func Redis(t testing.TB, opts ...RedisOption) *RedisServer {
@@ -62,6 +70,10 @@ func Redis(t testing.TB, opts ...RedisOption) *RedisServer {
 		"--appendonly", config.appendOnly, "--appendfsync", "always", "--maxmemory-policy", config.maxMemoryPolicy,
 	}
 	server := &RedisServer{addr: loopback(port)}
+	if config.cluster {
+		server.bus = reservePort(t)
+		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(server.bus))
+	}
 	server.process = &process{
 		t: t, name: "redis-server " + server.addr, path: path, args: append(args, config.extra...), ready: server.ping,
 	}
@@ -71,6 +83,9 @@ func Redis(t testing.TB, opts ...RedisOption) *RedisServer {
 
 // URL returns the address as a URL that Redis clients parse: "redis://127.0.0.1:PORT/0".
 func (s *RedisServer) URL() string { return "redis://" + s.addr + "/0" }
+
+// Bus returns the port of the cluster's bus; 0 without RedisCluster.
+func (s *RedisServer) Bus() int { return s.bus }
 
 // Addr returns the address as host and port.
 func (s *RedisServer) Addr() string { return s.addr }

@@ -90,8 +90,15 @@ func TestAnOutcomeThatADeadDispatcherHoldsCounts(t *testing.T) {
 
 func (i *installation) reportedOf(t *testing.T, d call.Dispatch) bool {
 	t.Helper()
-	reported, err := i.dispatcher.Reported(testContext(t), d)
+	genuine := func(o call.Outcome) bool {
+		_, ok := i.nonces.Check(o.Key, call.Token(d.Function), o.Nonce)
+		return ok
+	}
+	reported, err := i.dispatcher.Reported(testContext(t), d, genuine)
 	require.NoError(t, err)
+	forged, err := i.dispatcher.Reported(testContext(t), d, func(call.Outcome) bool { return false })
+	require.NoError(t, err)
+	require.False(t, forged)
 	return reported
 }
 

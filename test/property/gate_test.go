@@ -147,8 +147,8 @@ func (q gatedQueue) Stored(ctx context.Context, d call.Dispatch) (uint64, error)
 	return through(ctx, q.g, func() (uint64, error) { return q.broker.Stored(ctx, d) })
 }
 
-func (q gatedQueue) Reported(ctx context.Context, d call.Dispatch) (bool, error) {
-	return through(ctx, q.g, func() (bool, error) { return q.broker.Reported(ctx, d) })
+func (q gatedQueue) Reported(ctx context.Context, d call.Dispatch, genuine func(call.Outcome) bool) (bool, error) {
+	return through(ctx, q.g, func() (bool, error) { return q.broker.Reported(ctx, d, genuine) })
 }
 
 func (q gatedQueue) Report(ctx context.Context, d call.Dispatch, o call.Outcome) error {

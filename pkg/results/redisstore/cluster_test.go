@@ -20,7 +20,7 @@ import (
 func TestConformanceOnCluster(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	server := testservers.Redis(t, testservers.RedisArgs("--cluster-enabled", "yes"))
+	server := testservers.Redis(t, testservers.RedisCluster())
 	node := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer node.Close()
 	require.NoError(t, node.ClusterAddSlotsRange(ctx, 0, 16383).Err())

@@ -51,11 +51,12 @@ func TestUnfinishedOnEveryMaster(t *testing.T) {
 	ctx := context.Background()
 	var nodes []*redis.Client
 	var addrs []string
+	var bus int // of the last
 	for range 2 {
-		server := testservers.Redis(t, testservers.RedisArgs("--cluster-enabled", "yes"))
+		server := testservers.Redis(t, testservers.RedisCluster())
 		node := redis.NewClient(&redis.Options{Addr: server.Addr()})
 		t.Cleanup(func() { _ = node.Close() })
-		nodes, addrs = append(nodes, node), append(addrs, server.Addr())
+		nodes, addrs, bus = append(nodes, node), append(addrs, server.Addr()), server.Bus()
 	}
 	require.NoError(t, nodes[0].ClusterAddSlotsRange(ctx, 0, 8191).Err())
 	require.NoError(t, nodes[1].ClusterAddSlotsRange(ctx, 8192, 16383).Err())
@@ -63,7 +64,7 @@ func TestUnfinishedOnEveryMaster(t *testing.T) {
 	require.NoError(t, nodes[1].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", 2).Err())
 	host, port, err := net.SplitHostPort(addrs[1])
 	require.NoError(t, err)
-	require.NoError(t, nodes[0].ClusterMeet(ctx, host, port).Err())
+	require.NoError(t, nodes[0].Do(ctx, "CLUSTER", "MEET", host, port, bus).Err())
 	for _, node := range nodes {
 		require.Eventually(t, func() bool {
 			info, err := node.ClusterInfo(ctx).Result()
