@@ -3,7 +3,6 @@ package io.callfan.executor.internal.nats;
 import static io.callfan.executor.internal.engine.Log.LOG;
 
 import io.callfan.executor.PermissionDeniedException;
-import io.callfan.executor.internal.engine.LinkException;
 import io.callfan.executor.internal.engine.Log;
 import io.callfan.executor.internal.engine.Moment;
 import io.nats.client.Connection;
@@ -11,19 +10,15 @@ import io.nats.client.ConnectionListener;
 import io.nats.client.Consumer;
 import io.nats.client.Dispatcher;
 import io.nats.client.ErrorListener;
-import io.nats.client.Message;
 import io.nats.client.MessageHandler;
 import io.nats.client.Nats;
 import io.nats.client.Options;
-import io.nats.client.impl.Headers;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Queue;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
@@ -103,63 +98,12 @@ final class KeptConnection implements ConnectionListener, ErrorListener {
         return up;
     }
 
-    private synchronized Connection standing() throws NotConnected {
+    /** The connection, which stands. */
+    synchronized Connection standing() throws NotConnected {
         if (!connected()) {
             throw new NotConnected();
         }
         return nc;
-    }
-
-    /** Asks, and waits for the answer. It ends at once when the connection is lost or the server denies the subject. */
-    Message request(String subject, byte[] payload, Map<String, String> headers, long timeoutMs, Moment until)
-            throws LinkException, InterruptedException {
-        Connection standing = standing();
-        CompletableFuture<Message> answer = new CompletableFuture<>();
-        List<Runnable> forget = List.of(
-                denials.on(denied -> {
-                    if (denied.subject().equals(subject)) {
-                        answer.completeExceptionally(denied);
-                    }
-                }),
-                down().on(() -> answer.completeExceptionally(new NotConnected())),
-                until.on(() -> answer.completeExceptionally(new LinkException.GivenUp())));
-        try {
-            CompletableFuture<Message> asked = standing.request(subject, headersOf(headers), payload);
-            asked.whenComplete((message, error) -> {
-                if (error == null) {
-                    answer.complete(message);
-                } else {
-                    answer.completeExceptionally(new LinkException("no answer on " + subject + ": " + Log.textOf(error)));
-                }
-            });
-            answer.whenComplete((message, error) -> asked.cancel(false));
-            return answer.get(timeoutMs, TimeUnit.MILLISECONDS);
-        } catch (TimeoutException e) {
-            throw new LinkException("no answer on " + subject + " within " + timeoutMs + " ms");
-        } catch (ExecutionException e) {
-            throw failure(e.getCause());
-        } catch (IllegalStateException e) {
-            throw new NotConnected();
-        } finally {
-            answer.cancel(false);
-            forget.forEach(Runnable::run);
-        }
-    }
-
-    private static LinkException failure(Throwable cause) {
-        if (cause instanceof PermissionDeniedException denied) {
-            throw denied;
-        }
-        return cause instanceof LinkException known ? known : new LinkException(Log.textOf(cause));
-    }
-
-    private static Headers headersOf(Map<String, String> headers) {
-        if (headers.isEmpty()) {
-            return null;
-        }
-        Headers made = new Headers();
-        headers.forEach(made::add);
-        return made;
     }
 
     /** Sends without waiting. It throws NotConnected while there is no connection: what is sent then would be lost. */

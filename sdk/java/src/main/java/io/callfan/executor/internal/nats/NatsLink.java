@@ -93,7 +93,7 @@ public final class NatsLink implements Link {
             }
             String why;
             try {
-                Requests.Reply reply = Requests.registrationReply(connection.request(subject, body, Map.of(), REGISTER_MS, until).getData());
+                Requests.Reply reply = Requests.registrationReply(Asking.ask(connection, subject, body, Map.of(), REGISTER_MS, until).getData());
                 if (reply instanceof Requests.Reply.Accepted accepted) {
                     return accepted.binding();
                 }
@@ -199,7 +199,7 @@ public final class NatsLink implements Link {
     @Override
     public Standing lookup(Dispatch d, Moment until) throws LinkException, InterruptedException {
         connection.awaitConnected(LOOKUP_MS, until);
-        Message reply = connection.request(names.outcome(d.function()), Requests.lookup(d), Map.of(), LOOKUP_MS, until);
+        Message reply = Asking.ask(connection, names.outcome(d.function()), Requests.lookup(d), Map.of(), LOOKUP_MS, until);
         Standing standing = Requests.standing(reply.getData());
         if (standing == null) {
             throw new LinkException("the dispatcher's answer has no standing");
@@ -216,7 +216,7 @@ public final class NatsLink implements Link {
         if (limit > 0 && size > limit) {
             throw new LinkException.TooLarge(size, limit);
         }
-        Message reply = connection.request(message.subject(), message.payload(), message.headers(), PUBLISH_MS, until);
+        Message reply = Asking.ask(connection, message.subject(), message.payload(), message.headers(), PUBLISH_MS, until);
         Requests.PubAck ack = Requests.pubAck(reply.getData());
         if (ack.errorCode() == TOO_LARGE) {
             throw new LinkException.TooLarge(size, limit);

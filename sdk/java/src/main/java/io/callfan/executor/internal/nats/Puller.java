@@ -89,7 +89,7 @@ final class Puller {
     /** Looks whether the pool's consumer exists. It throws Unbound when not. */
     void exists(Binding binding, Moment until) throws LinkException, InterruptedException {
         String subject = apiPrefix + ".CONSUMER.INFO." + binding.callsStream() + "." + binding.consumer();
-        int error = Requests.apiError(connection.request(subject, new byte[0], Map.of(), INFO_MS, until).getData());
+        int error = Requests.apiError(Asking.ask(connection, subject, new byte[0], Map.of(), INFO_MS, until).getData());
         if (error == 404) {
             throw new Unbound(binding.consumer() + " does not exist");
         }
