@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +98,23 @@ func TestDecisionThatComesBeforeItsCallIsKnown(t *testing.T) {
 			wait(time.Minute)
 			require.Equal(t, call.Parked, b.store.state(key), "the outcome waited for the claim")
 			require.Empty(t, b.queue.dispatches())
+		})
+	})
+}
+
+func TestCallIsNotHandedOverWhileAnOutcomeOfItIsInTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		var held atomic.Bool
+		held.Store(true)
+		b.queue.reported = func(call.Dispatch) bool { return held.Load() }
+		b.run(t, Config{}, func() {
+			wait(80 * time.Second)
+			require.Empty(t, b.queue.dispatches(), "another dispatcher has the outcome")
+			held.Store(false) // it was of use to nobody
+			wait(21 * time.Second)
+			require.True(t, b.queue.dispatches()[0].Uncertain)
 		})
 	})
 }

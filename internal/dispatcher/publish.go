@@ -10,11 +10,7 @@ import (
 	"github.com/callfan/callfan/pkg/results"
 )
 
-const (
-	publishTimeout = 40 * time.Second
-	// deadlineSlack is granted on top of a call's own times, for the way back.
-	deadlineSlack = 5 * time.Second
-)
+const publishTimeout = 40 * time.Second
 
 // wantPublish asks for a look at the calls that are to be handed over.
 func (s *session) wantPublish(at time.Time) { s.due.publish = earlier(s.due.publish, at) }
@@ -141,7 +137,8 @@ func (s *session) publish(due []*tracked, now time.Time) {
 		errs := s.d.publishUnreported(ctx, dispatches, unproven)
 		return func() {
 			for i, t := range due {
-				t.sequence, t.taken, t.unproven = dispatches[i].Sequence, false, false
+				t.sequence, t.taken = dispatches[i].Sequence, false
+				t.unproven = t.unproven && errs[i] != nil
 			}
 			s.published(due, errs)
 		}
@@ -189,26 +186,6 @@ func (s *session) dispatch(t *tracked) call.Dispatch {
 		Uncertain: t.uncertain, OnUncertain: t.policy.OnUncertain,
 		Sequence: t.sequence, Over: t.over,
 	}
-}
-
-// setDeadline decides when the session stops waiting for an outcome of an open call.
-func (s *session) setDeadline(t *tracked) {
-	switch {
-	case t.deferred:
-		t.deadline = t.claimed.Add(s.d.cfg.DeferredTimeout)
-	case t.tried.IsZero() && t.attempt > 1:
-		t.deadline = t.begun.Add(time.Duration(t.policy.TotalDeadline))
-	case t.tried.IsZero():
-		// Nobody has the call. A registered function's own times count from its
-		// publication, which sets the deadline anew.
-		t.deadline = t.begun.Add(s.d.cfg.UnknownAfter)
-	default:
-		t.deadline = t.tried.Add(time.Duration(t.policy.QueueTimeout+t.policy.Timeout) + deadlineSlack)
-		if last := t.begun.Add(time.Duration(t.policy.TotalDeadline)); last.Before(t.deadline) {
-			t.deadline = last
-		}
-	}
-	s.due.deadlines = earlier(s.due.deadlines, t.deadline)
 }
 
 func (s *session) published(due []*tracked, errs []error) {
@@ -285,124 +262,4 @@ func (s *session) notPublished(due []*tracked, err error) {
 	} else if s.p.ctx.Err() == nil {
 		s.fault(troublePublish, err)
 	}
-}
-
-// stepDeadlines answers calls that nobody took or finished in time, and puts on
-// record what has been in the queue for long.
-func (s *session) stepDeadlines(_ context.Context, now time.Time) time.Time {
-	if s.due.deadlines.IsZero() || now.Before(s.due.deadlines) {
-		return s.due.deadlines
-	}
-	s.due.deadlines = time.Time{}
-	again := func(at time.Time) { s.due.deadlines = earlier(s.due.deadlines, at) }
-	for _, t := range s.calls {
-		switch {
-		case !t.state.Open(), t.state == call.Parked && t.published:
-		case t.busy:
-			again(now.Add(100 * time.Millisecond))
-		case !t.listed && !t.published:
-			again(now.Add(time.Second)) // the next GET tells
-		case t.untaken() && !now.Before(t.overdue()):
-			s.withdraw(t)
-		case !now.Before(t.deadline):
-			s.expire(t)
-		default:
-			again(t.deadline)
-			if t.untaken() {
-				again(t.overdue())
-			}
-			switch {
-			case t.gone && !now.Before(t.publishAt):
-				t.published = false
-				s.wantPublish(now)
-			case t.gone:
-				again(t.publishAt)
-			case t.published && t.state == call.Seen:
-				again(s.markQueued(t, now))
-			}
-		}
-	}
-	return s.due.deadlines
-}
-
-// expire answers a call whose time is over.
-func (s *session) expire(t *tracked) {
-	if t.tried.IsZero() {
-		s.fail(t, call.ReasonNoExecutor, noExecutor(t))
-		return
-	}
-	s.unsure(t, call.ReasonDeadline, fmt.Sprintf(
-		"no outcome of %s arrived in time; it is unknown whether it took effect", t.Function), nil)
-}
-
-// markQueued puts on record that a call is in the queue, and says when, if not yet:
-// beyond the duplicate window a later owner could not find out by publishing again
-// (ADR 0005).
-func (s *session) markQueued(t *tracked, now time.Time) time.Time {
-	mark := t.tried.Add(s.d.cfg.DuplicateWindow / 4)
-	if now.Before(mark) {
-		return mark
-	}
-	s.enter(t, call.Queued, "", now)
-	s.moves.add(results.Move{Key: t.Key, To: call.Queued, Attempt: t.attempt, Handover: t.handover}, nil, now)
-	return time.Time{}
-}
-
-// fail saves an error of the dispatcher's own as the call's result.
-func (s *session) fail(t *tracked, reason, text string) {
-	s.save(t, results.Completion{
-		Key: t.Key, Function: t.Function, Attempt: t.attempt, Adopt: true,
-		Result:    call.Result{Error: text, Reason: reason},
-		Note:      "decided by the dispatcher: " + reason,
-		OutcomeID: fmt.Sprintf("dispatcher.%s.%d", reason, t.attempt),
-	}, nil)
-}
-
-// save completes one call from within the session.
-func (s *session) save(t *tracked, c results.Completion, dv *call.Delivered) {
-	t.busy = true
-	s.completing++
-	s.async(func() func() {
-		ctx, cancel := context.WithTimeout(s.p.ctx, requestTimeout)
-		defer cancel()
-		done, err := s.d.store.Complete(ctx, []uint64{s.p.fence}, []results.Completion{c})
-		return func() {
-			s.completing--
-			s.free(t)
-			switch {
-			case err != nil:
-				s.fault(troubleSave, err)
-				t.busy = true // no other decision about it meanwhile
-				s.later(time.Second, func() { s.save(t, c, dv) })
-			case done[0].Err != nil:
-				s.p.lost()
-			default:
-				s.recovered(troubleSave)
-				s.completed(t, c, done[0], dv)
-			}
-		}
-	})
-}
-
-// later has f run in the session's goroutine after a delay.
-func (s *session) later(delay time.Duration, f func()) {
-	s.async(func() func() {
-		select {
-		case <-s.ctx.Done():
-			return nil
-		case <-time.After(delay):
-			return f
-		}
-	})
-}
-
-// fenced says that another replica owns the partition.
-func fenced(err error) bool { return errors.Is(err, results.ErrFenced) }
-
-// earlier is the earlier of two times of which zero means never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
