@@ -20,6 +20,7 @@ func (s *session) lookUp(t *tracked) call.Function {
 	f, ok := s.d.functions.Function(t.Function)
 	f.Policy = s.d.cfg.Policies[t.Function].Over(f.Policy)
 	t.registered, t.policy = ok, f.WithDefaults()
+	t.verifies = f.Verifies && (t.policy.OnUncertain == call.UncertainVerify || t.policy.OnUncertain == call.UncertainPark)
 	return f
 }
 

@@ -353,7 +353,7 @@ func (s *session) adopt(t *tracked, r results.Record, now time.Time) {
 	case call.Parked:
 		t.tried, t.published = now.Add(-r.Since), true
 	case call.Retrying:
-		s.nextAttempt(t, now.Add(s.d.retryDelay(t.policy, t.attempt)-r.Since))
+		s.tryAgain(t, now.Add(s.d.retryDelay(t.policy, t.attempt)-r.Since))
 	case call.Succeeded, call.Failed, call.Submitted:
 		t.result, t.outcomeID, t.savedAt = r.Result, r.OutcomeID, now
 		s.wantSubmit(now)

@@ -48,9 +48,17 @@ func (s *session) retry(t *tracked, dv call.Delivered, now time.Time) {
 			}
 			s.d.obs.Count(EventRetried)
 			s.enter(t, call.Retrying, dv.Outcome.Reason, time.Now())
-			s.nextAttempt(t, at)
+			s.tryAgain(t, at)
 		}
 	})
+}
+
+// tryAgain has the call handed over once more after a technical failure. Where executors
+// verify, they do so before this attempt as well: another run of the failed one may be
+// under way, since its delivery came again when the lease of the first ran out.
+func (s *session) tryAgain(t *tracked, at time.Time) {
+	s.nextAttempt(t, at)
+	t.uncertain = t.verifies
 }
 
 // nextAttempt has the call handed over once more at the given time.

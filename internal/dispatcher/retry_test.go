@@ -186,3 +186,36 @@ func TestLateResultOfAnEarlierAttemptWins(t *testing.T) {
 		})
 	})
 }
+
+// Where a verify handler can tell, an attempt after a technical failure is verified too: a delivery that came
+// again may be running beside the one that failed.
+func TestAttemptAfterAFailureIsVerifiedWhereItCanBe(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		function  call.Function
+		uncertain bool
+	}{
+		"verify":                 {call.Function{Verifies: true}, true},
+		"park, verify handler":   {call.Function{Verifies: true, Policy: call.Policy{OnUncertain: call.UncertainPark}}, true},
+		"park":                   {call.Function{Policy: call.Policy{OnUncertain: call.UncertainPark}}, false},
+		"fail":                   {call.Function{}, false},
+		"rerun, verify handler":  {call.Function{Verifies: true, Policy: call.Policy{OnUncertain: call.UncertainRerun}}, false},
+		"idempotent with verify": {call.Function{Verifies: true, Policy: call.Policy{Effects: call.EffectsIdempotent}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(failsFirst(1)), store: newMemory("s")}
+				b.function = tt.function
+				b.function.Policy.Attempts = 2
+				b.run(t, Config{}, func() {
+					wait(time.Minute)
+					ds := b.queue.dispatches()
+					require.Len(t, ds, 2)
+					require.False(t, ds[0].Uncertain)
+					require.Equal(t, tt.uncertain, ds[1].Uncertain)
+				})
+			})
+		})
+	}
+}

@@ -31,9 +31,11 @@ type tracked struct {
 	// hand-over is on record.
 	releases []func()
 
-	// registered and policy are those of the function at the last look.
+	// registered and policy are those of the function at the last look; verifies says that
+	// its executors verify what may have run.
 	registered bool
 	policy     call.Policy
+	verifies   bool
 	// deadline is when the session stops waiting for an outcome.
 	deadline time.Time
 	// begun is what the total deadline counts from: the claim, or the decision to run a
