@@ -99,7 +99,7 @@ deps-java: ## Install what the Java SDK needs: a JDK and Maven (by apt, as root)
 test-java: build deps-java ## Check the Java SDK: tests, the guide, and the conformance suite
 	@rm -rf $(JAVA)/target/surefire-reports; code=0; \
 	MAVEN_OPTS='-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' mvn --batch-mode --no-transfer-progress --file $(JAVA) test || code=$$?; \
-	cat $(JAVA)/target/surefire-reports/TEST-*.xml 2>/dev/null | awk -F'"' ' \
+	echo; cat $(JAVA)/target/surefire-reports/TEST-*.xml 2>/dev/null | awk -F'"' ' \
 		/<testsuite / { for (i = 1; i < NF; i += 2) { if ($$i ~ / tests=$$/) all += $$(i + 1); if ($$i ~ / (errors|skipped|failures)=$$/) failed += $$(i + 1) } } \
 		END { print all - failed " passed, " failed + (all == 0) " failed" }'; \
 	exit $$code
