@@ -275,6 +275,9 @@ type fakeQueue struct {
 	// taken says whether an executor has a hand-over; nil: nobody has any.
 	taken     func(call.Dispatch) bool
 	withdrawn []call.Dispatch
+	// unsure makes withdrawals fail; asked counts them.
+	unsure error
+	asked  int
 	// reported says whether an outcome lies in the queue; nil: none does.
 	reported func(call.Dispatch) bool
 	stored   map[call.Key]uint64
@@ -331,6 +334,10 @@ func (q *fakeQueue) Consume(ctx context.Context, _ int, handle func([]call.Deliv
 func (q *fakeQueue) Withdraw(_ context.Context, d call.Dispatch) (bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.unsure != nil {
+		q.asked++
+		return false, q.unsure
+	}
 	if q.taken != nil && q.taken(d) {
 		return false, nil
 	}

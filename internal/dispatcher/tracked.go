@@ -50,6 +50,8 @@ type tracked struct {
 	// taken says that an executor may have it.
 	sequence uint64
 	taken    bool
+	// askAgain is when to ask the queue next whether it was taken, after an error.
+	askAgain time.Time
 	// over tells a publication under way that the call is not to be handed over any more.
 	over chan struct{}
 	// gone: the current hand-over is over, and its outcome did not come yet.

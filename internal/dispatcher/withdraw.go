@@ -12,7 +12,10 @@ import (
 func (t *tracked) overdue() time.Time {
 	at := t.tried.Add(time.Duration(t.policy.QueueTimeout))
 	if t.deadline.Before(at) {
-		return t.deadline
+		at = t.deadline
+	}
+	if t.askAgain.After(at) {
+		return t.askAgain
 	}
 	return at
 }
@@ -40,11 +43,7 @@ func (s *session) withdraw(t *tracked) {
 			case !t.state.Open() || t.attempt != d.Attempt || t.handover != d.Handover:
 			case err != nil:
 				s.fault(troubleWithdraw, err)
-				if !now.Before(t.deadline) {
-					t.taken = true // cannot be found out: the deadline decides
-				} else {
-					s.due.deadlines = now.Add(time.Second)
-				}
+				t.askAgain = now.Add(time.Second) // if it cannot be found out, the deadline decides
 			case !withdrawn:
 				s.recovered(troubleWithdraw)
 				t.taken = true

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,26 @@ func TestLateResultIsEvidence(t *testing.T) {
 			require.Equal(t, 1, b.queue.acked())
 			_, batches = b.api.seen()
 			require.Len(t, batches, 1, "it is not sent")
+		})
+	})
+}
+
+// While the queue cannot say whether a call was taken, it is asked once a second, and the deadline decides.
+func TestQueueThatCannotSayIsAskedCalmly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(2)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.function.Policy = call.Policy{QueueTimeout: call.Duration(20 * time.Second), Timeout: call.Duration(20 * time.Second)}
+		b.queue.unsure = errors.New("no answer")
+		b.run(t, Config{}, func() {
+			wait(40 * time.Second)
+			b.queue.mu.Lock()
+			asked := b.queue.asked
+			b.queue.mu.Unlock()
+			require.InDelta(t, 2*20, asked, 4)
+			wait(10 * time.Second)
+			_, batches := b.api.seen()
+			require.Equal(t, call.ReasonDeadline, batches[0].Answers[0].Result.Reason)
 		})
 	})
 }
