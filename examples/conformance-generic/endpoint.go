@@ -49,15 +49,21 @@ func (ex *runningExecutor) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case failure:
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = io.WriteString(w, a.text)
+	case invalid:
+		w.Header().Set("X-Fn-Cause", "invalid_arguments")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = io.WriteString(w, a.text)
 	case technical:
-		w.Header().Set("Retry-After", strconv.Itoa(int(a.after.Seconds())))
+		w.Header().Set("Retry-After", a.seconds())
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, a.text)
 	case notDone:
 		w.Header().Set("X-Fn-Verdict", "not-done")
 		w.WriteHeader(http.StatusNotFound)
 	case crashed:
-		panic(http.ErrAbortHandler) // the caller gets no answer
+		w.Header().Set("X-Fn-Cause", "panic") // as a middleware that recovers would
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, a.text)
 	case ended:
 		_ = ex.cmd.Process.Kill()
 		os.Exit(3)

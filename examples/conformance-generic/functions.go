@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -31,11 +32,17 @@ const (
 	success status = iota
 	noValue
 	failure
+	invalid // arguments that do not fit
 	technical
 	notDone
 	crashed
 	ended // the executor has to end
 )
+
+// seconds is the wait as Retry-After has it, in whole seconds.
+func (a answer) seconds() string {
+	return strconv.Itoa(int(math.Ceil(a.after.Seconds())))
+}
 
 func say(text string) answer { return answer{text: text} }
 
@@ -75,7 +82,7 @@ func (r request) run(ctx context.Context) answer {
 	case "fail", "retry", "sleep", "key", "text", "parts", "object", "nothing", "crash", "typed", "block", "stuck", "exit", "large", "pay", "pay_blind", "pay_park":
 	}
 	if err := json.Unmarshal(r.Arguments, &in); err != nil {
-		return answer{status: failure, text: err.Error()}
+		return answer{status: invalid, text: err.Error()}
 	}
 	switch r.Function {
 	case "fail":
@@ -102,7 +109,7 @@ func (r request) run(ctx context.Context) answer {
 		return answer{status: crashed, text: "secret-detail"}
 	case "typed":
 		if in.Count == nil {
-			return answer{status: failure, text: "count is missing"}
+			return answer{status: invalid, text: "count is missing"}
 		}
 		return say(strconv.FormatInt(*in.Count, 10))
 	case "block":

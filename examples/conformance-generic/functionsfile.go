@@ -66,8 +66,11 @@ func endpoints(address string) func(string, bool) string {
 }
 
 func outputOf(function string) string {
-	if function == "parts" {
+	switch function {
+	case "parts":
 		return "content"
+	case "nothing":
+		return "none"
 	}
 	return "text"
 }

@@ -2,8 +2,8 @@
 // functions file whose functions are this program, or endpoints of this process, and runs
 // the executor with it. The program executor has to be in PATH.
 //
-//	callfan conformance --executor 'conformance-generic exec' --exclude examples/conformance-generic/exec.yaml
-//	callfan conformance --executor 'conformance-generic http' --exclude examples/conformance-generic/http.yaml
+//	callfan conformance --executor 'conformance-generic exec'
+//	callfan conformance --executor 'conformance-generic http'
 package main
 
 import (

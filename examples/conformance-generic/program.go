@@ -10,8 +10,9 @@ import (
 
 // The exit statuses that docs/functions-file.md gives a meaning.
 const (
-	exitTechnical = 75
-	exitNotDone   = 244
+	exitInvalidArguments = 65
+	exitTechnical        = 75
+	exitNotDone          = 244
 )
 
 // runProgram is one call of a function, in a process of its own.
@@ -30,12 +31,15 @@ func runProgram(function string) {
 	switch a := r.perform(context.Background()); a.status {
 	case success:
 		_, _ = io.WriteString(os.Stdout, a.text)
-	case noValue:
+	case noValue: // its output is none
 	case failure:
 		_, _ = io.WriteString(os.Stderr, a.text)
 		os.Exit(1)
-	case technical:
+	case invalid:
 		_, _ = io.WriteString(os.Stderr, a.text)
+		os.Exit(exitInvalidArguments)
+	case technical:
+		_, _ = io.WriteString(os.Stderr, a.text+"\nRetry-After: "+a.seconds()+"\n")
 		os.Exit(exitTechnical)
 	case notDone:
 		os.Exit(exitNotDone)

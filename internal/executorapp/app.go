@@ -35,7 +35,7 @@ func New(s Settings, version string, log *slog.Logger) (*App, error) {
 	}
 	a := &App{metrics: newMetrics(version), log: log}
 	a.ex, err = executor.New(executor.Config{
-		Queue: s.queue(), Pool: file.Pool, Concurrency: s.Concurrency, ID: s.Name, Version: cmp.Or(file.Version, version),
+		Queue: s.queue(), Pool: file.Pool, Concurrency: s.Concurrency, ID: s.Name, Version: cmp.Or(file.Version, version), Language: file.Language(),
 		StopTimeout: stop, Observer: a.metrics, Logger: log,
 	})
 	if err != nil {

@@ -21,6 +21,12 @@ func tooLarge() error {
 	return executor.Failure(call.ReasonTooLarge, fmt.Sprintf("result too large (more than %d bytes)", maxOutput))
 }
 
+// invalidArguments is the failure of arguments that the function itself found unfit.
+func invalidArguments(text string) error {
+	const prefix = "invalid arguments: "
+	return executor.Failure(call.ReasonInvalidArguments, prefix+strings.TrimPrefix(text, prefix))
+}
+
 // head keeps the first n bytes of what is written and tells once when there is more.
 type head struct {
 	kept []byte
@@ -76,11 +82,16 @@ type outputFormat string
 const (
 	formatText    outputFormat = "text"
 	formatContent outputFormat = "content"
+	// formatNone takes no output: a success is no value.
+	formatNone outputFormat = "none"
 )
 
 // output makes the output of a function that succeeded.
 func (f outputFormat) output(raw []byte) (executor.Output, error) {
-	if f != formatContent {
+	switch f {
+	case formatNone:
+		return executor.Output{}, nil
+	case formatText:
 		return executor.Text(string(raw)), nil
 	}
 	content, err := executor.ParseContent(raw)

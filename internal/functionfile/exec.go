@@ -17,8 +17,11 @@ import (
 	"github.com/callfan/callfan/pkg/executor"
 )
 
-// exitRetry is the exit status of a technical failure: EX_TEMPFAIL of sysexits.h.
-const exitRetry = 75
+// The exit statuses of sysexits.h that mean more than a failure.
+const (
+	exitInvalidArguments = 65 // EX_DATAERR
+	exitRetry            = 75 // EX_TEMPFAIL
+)
 
 // pipesLinger is how long the output of a program is awaited after it exited, in
 // case it left children that hold its pipes.
@@ -150,10 +153,11 @@ func (l loader) format(e entry, where string) (outputFormat, error) {
 	if err != nil {
 		return "", err
 	}
-	if f := outputFormat(text); f == formatText || f == formatContent {
+	switch f := outputFormat(text); f {
+	case formatText, formatContent, formatNone:
 		return f, nil
 	}
-	return "", l.fault(e.value, "%s is %q; use text or content", where, text)
+	return "", l.fault(e.value, "%s is %q; use text, content or none", where, text)
 }
 
 // run starts the program with the arguments on its standard input. What it writes
@@ -173,12 +177,32 @@ func (p *program) run(ctx context.Context, c executor.Call) (executor.Output, er
 	case end.state.ExitCode() == 0:
 		return p.format.output(end.stdout)
 	case end.state.ExitCode() == exitRetry:
-		return executor.Output{}, executor.Retry(errors.New(orElse(end.stderr, "the function failed for now")), 0)
+		reason, after := splitRetryAfter(end.stderr, time.Now())
+		return executor.Output{}, executor.Retry(errors.New(orElse(reason, "the function failed for now")), after)
+	case end.state.ExitCode() == exitInvalidArguments:
+		return executor.Output{}, invalidArguments(orElse(end.stderr, exitText(end.state)))
 	case end.state.ExitCode() < 0: // ended by a signal
 		return executor.Output{}, executor.Failure(call.ReasonPanic, fmt.Sprintf("function crashed (%s)", end.state))
 	default:
 		return executor.Output{}, errors.New(orElse(end.stderr, exitText(end.state)))
 	}
+}
+
+var retryAfterLine = regexp.MustCompile(`(?i)(?:^|\n)retry-after:([^\n]*)$`)
+
+// splitRetryAfter takes a last line "Retry-After: 30" off a program's standard error.
+// Beside the exit status that is the one thing of a program which also comes through
+// ssh, docker run and the like.
+func splitRetryAfter(stderr string, now time.Time) (reason string, after time.Duration) {
+	at := retryAfterLine.FindStringSubmatchIndex(stderr)
+	if at == nil {
+		return stderr, 0
+	}
+	after, ok := retryAfter(stderr[at[2]:at[3]], now)
+	if !ok {
+		return stderr, 0
+	}
+	return strings.TrimSpace(stderr[:at[0]]), after
 }
 
 func exitText(state *os.ProcessState) string {
@@ -206,7 +230,10 @@ func (p *program) execute(ctx context.Context, env []string, input []byte) progr
 	cmd.Dir = p.dir
 	cmd.Env = append(append(inheritedEnvironment(), p.env...), env...)
 	cmd.Stdin = bytes.NewReader(input)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if p.format != formatNone {
+		cmd.Stdout = stdout
+	}
+	cmd.Stderr = stderr
 	cmd.WaitDelay = pipesLinger
 	ownGroup(cmd)
 	defer holdParent()()

@@ -81,11 +81,43 @@ func TestExitStatusDecides(t *testing.T) {
 	require.Equal(t, call.Retry, o.Kind)
 	require.Equal(t, "the database is away", o.Reason)
 	require.Equal(t, "not used", executortest.Text(t, exit("0", "a warning")))
+	o = exit("65", "count is missing\n")
+	require.Equal(t, call.ReasonInvalidArguments, o.Cause)
+	require.Equal(t, "invalid arguments: count is missing", o.Error)
+	require.Equal(t, "invalid arguments: exited with status 65", exit("65", "").Error)
 
 	o = executortest.Call(t, playing(t, "", "long-error"), "f", "{}")
 	require.LessOrEqual(t, len(o.Error), maxError+len("…"))
 	require.True(t, strings.HasPrefix(o.Error, "…ä"))
 	require.True(t, strings.HasSuffix(o.Error, "ä"+"the end"))
+}
+
+func TestProgramSaysWhenItIsToBeRunAgain(t *testing.T) {
+	t.Parallel()
+	for stderr, want := range map[string]call.Outcome{
+		"away\nRetry-After: 30\n":                          {Reason: "away", After: 30 * time.Second},
+		"a\nb\nretry-after:7\r\n":                          {Reason: "a\nb", After: 7 * time.Second},
+		"Retry-After: 2":                                   {Reason: "the function failed for now", After: 2 * time.Second},
+		"away\nRetry-After: 86400":                         {Reason: "away", After: 10 * time.Minute},
+		"away\nRetry-After: Mon, 02 Jan 2006 15:04:05 GMT": {Reason: "away"},
+		"away\nRetry-After: soon":                          {Reason: "away\nRetry-After: soon"},
+		"Retry-After: 3\naway":                             {Reason: "Retry-After: 3\naway"},
+		"they said Retry-After: 3":                         {Reason: "they said Retry-After: 3"},
+	} {
+		o := executortest.Call(t, playing(t, "", "exit", "75", stderr), "f", "{}")
+		require.Equal(t, call.Retry, o.Kind, stderr)
+		require.Equal(t, want.Reason, o.Reason, stderr)
+		require.Equal(t, want.After, o.After, stderr)
+	}
+	require.Equal(t, "no\nRetry-After: 3", executortest.Call(t, playing(t, "", "exit", "1", "no\nRetry-After: 3"), "f", "{}").Error)
+}
+
+func TestOutputNoneIsNoValue(t *testing.T) {
+	t.Parallel()
+	o := executortest.Call(t, playing(t, ", output: none", "cat"), "f", `{"t":"`+strings.Repeat("x", maxOutput)+`"}`)
+	require.Equal(t, call.Success, o.Kind, o.Error)
+	require.Equal(t, "null", string(o.Output))
+	require.Equal(t, "wrong", executortest.Call(t, playing(t, ", output: none", "exit", "1", "wrong"), "f", "{}").Error)
 }
 
 func TestProgramThatDiesIsACrash(t *testing.T) {

@@ -56,7 +56,7 @@ func (l loader) function(at entry) (Function, error) {
 	if run == (runner{}) {
 		return f, l.fault(at.key, "%s has neither exec nor http; add the one that runs it", where)
 	}
-	f.handler = run.handler()
+	f.kind, f.handler = run.kind(), run.handler()
 	return f, nil
 }
 
@@ -77,6 +77,14 @@ func (l loader) runner(r *runner, e entry, where string) (err error) {
 		r.http, err = l.http(e, where+": http")
 	}
 	return err
+}
+
+// kind is the key of the file that runs it.
+func (r runner) kind() string {
+	if r.exec != nil {
+		return "exec"
+	}
+	return "http"
 }
 
 func (r runner) handler() executor.Handler {

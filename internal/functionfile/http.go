@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 )
 
@@ -117,9 +118,8 @@ func newClient() *http.Client {
 	}
 }
 
-// run posts the arguments. A status of 2xx is a success with the body as its output,
-// 408, 425, 429 and 5xx and a broken connection are technical failures, any other
-// status is a failure with the body as its text.
+// run posts the arguments. A status of 2xx is a success with the body as its output;
+// what else it may be is said by refused.
 func (h *endpoint) run(ctx context.Context, c executor.Call) (executor.Output, error) {
 	resp, err := h.post(ctx, h.header(c), c.Arguments)
 	if err != nil {
@@ -146,6 +146,12 @@ func (h *endpoint) post(ctx context.Context, header http.Header, body []byte) (*
 
 // output reads the body of a success.
 func (h *endpoint) output(ctx context.Context, resp *http.Response) (executor.Output, error) {
+	if h.format == formatNone {
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			return executor.Output{}, unreachable(ctx, err)
+		}
+		return executor.Output{}, nil
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxOutput+1))
 	switch {
 	case err != nil:
@@ -200,25 +206,41 @@ func answerText(resp *http.Response) string {
 	return orElse(text, fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 }
 
+// causeHeader is the header by which an endpoint says that it failed, and for which
+// cause, whatever its status is.
+const causeHeader = "X-Fn-Cause"
+
+var causeWord = regexp.MustCompile(`^[a-z_]{1,32}$`)
+
+// refused makes the failure of an answer that is no success. 408, 425, 429 and 5xx are
+// technical failures unless the endpoint names a cause: a proxy gives those, too.
 func refused(resp *http.Response) error {
-	text := answerText(resp)
+	text, cause := answerText(resp), resp.Header.Get(causeHeader)
 	switch code := resp.StatusCode; {
-	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
-		return executor.Retry(errors.New(text), retryAfter(resp.Header.Get("Retry-After"), time.Now()))
 	case code/100 == 3:
 		return executor.Failure("redirect", fmt.Sprintf("the function's endpoint redirects elsewhere (HTTP %d), which is not followed", code))
+	case cause == call.ReasonPanic:
+		return executor.Failure(cause, "function crashed") // the body may be a stack trace
+	case cause == call.ReasonInvalidArguments:
+		return invalidArguments(text)
+	case causeWord.MatchString(cause):
+		return executor.Failure(cause, text)
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
+		after, _ := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+		return executor.Retry(errors.New(text), after)
 	default:
 		return errors.New(text)
 	}
 }
 
-// retryAfter reads seconds or a date; zero when there is no usable wish.
-func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
-		return time.Duration(min(max(seconds, 0), int(longestRetryAfter/time.Second))) * time.Second
+// retryAfter reads seconds or a date, as the header Retry-After has them.
+func retryAfter(value string, now time.Time) (after time.Duration, ok bool) {
+	value = strings.TrimSpace(value)
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(min(max(seconds, 0), int(longestRetryAfter/time.Second))) * time.Second, true
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(now), 0), longestRetryAfter)
+		return min(max(at.Sub(now), 0), longestRetryAfter), true
 	}
-	return 0
+	return 0, false
 }

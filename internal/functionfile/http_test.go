@@ -101,6 +101,48 @@ func TestStatusDecides(t *testing.T) {
 	}
 }
 
+func TestCauseOfAFailure(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status      int
+		cause, body string
+		want        call.Outcome
+	}{
+		"a word":             {422, "no_funds", "not enough money", call.Outcome{Kind: call.Failure, Cause: "no_funds", Error: "not enough money"}},
+		"not to be repeated": {503, "closed", "closed for ever", call.Outcome{Kind: call.Failure, Cause: "closed", Error: "closed for ever"}},
+		"arguments":          {400, "invalid_arguments", "no city", call.Outcome{Kind: call.Failure, Cause: "invalid_arguments", Error: "invalid arguments: no city"}},
+		"said already":       {422, "invalid_arguments", "invalid arguments: x", call.Outcome{Kind: call.Failure, Cause: "invalid_arguments", Error: "invalid arguments: x"}},
+		"crash":              {500, "panic", "stack trace", call.Outcome{Kind: call.Failure, Cause: "panic", Error: "function crashed"}},
+		"no word":            {500, "Not A Word", "oops", call.Outcome{Kind: call.Retry, Reason: "oops"}},
+		"success":            {200, "no_funds", "text", call.Outcome{Kind: call.Success, Output: []byte(`"text"`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ex := posting(t, "", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Fn-Cause", tt.cause)
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			o := executortest.Call(t, ex, "f", "{}")
+			o.Key, o.Nonce = call.Key{}, ""
+			require.Equal(t, tt.want, o)
+		})
+	}
+}
+
+func TestHTTPOutputNoneIsNoValue(t *testing.T) {
+	t.Parallel()
+	ex := posting(t, ", output: none", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "done") })
+	o := executortest.Call(t, ex, "f", "{}")
+	require.Equal(t, call.Success, o.Kind, o.Error)
+	require.Equal(t, "null", string(o.Output))
+	ex = posting(t, ", output: none", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "half")
+	})
+	require.Equal(t, call.Retry, executortest.Call(t, ex, "f", "{}").Kind)
+}
+
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	var elsewhere int

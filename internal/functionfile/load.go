@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -31,8 +32,19 @@ type Function struct {
 	// Name is what the model calls it by.
 	Name string
 
+	kind    string // exec or http
 	options []executor.Option
 	handler executor.Handler
+}
+
+// Language is what runs the functions: "exec", "http" or "exec, http".
+func (f *File) Language() string {
+	var kinds []string
+	for _, fn := range f.Functions {
+		kinds = append(kinds, fn.kind)
+	}
+	slices.Sort(kinds)
+	return strings.Join(slices.Compact(kinds), ", ")
 }
 
 // Add gives the functions to an executor.

@@ -48,6 +48,7 @@ functions:
 	require.NoError(t, err)
 	require.Equal(t, "tools", f.Pool)
 	require.Equal(t, "3", f.Version)
+	require.Equal(t, "exec, http", f.Language())
 	ex := executortest.New(t)
 	require.NoError(t, f.Add(ex))
 	got := ex.Functions()
@@ -160,7 +161,7 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		"env, reserved":      {one("exec: {command: [./ok.sh], env: {FN_CALL_ID: x}}"), `FILE:4:38: function "f": exec: env: FN_CALL_ID is set for each call; choose another name`},
 		"env, number":        {one("exec: {command: [./ok.sh], env: {PORT: 80}}"), `FILE:4:44: function "f": exec: env: PORT must be a text, not a number; put 80 in quotes`},
 		"env, missing":       {one("exec: {command: [./ok.sh], env: {A: '${NO_SUCH_VARIABLE}'}}"), `FILE:4:41: function "f": exec: env: A: the environment variable NO_SUCH_VARIABLE is not set; set it before starting the executor`},
-		"exec output":        {one("exec: {command: [./ok.sh], output: json}"), `FILE:4:40: function "f": exec: output is "json"; use text or content`},
+		"exec output":        {one("exec: {command: [./ok.sh], output: json}"), `FILE:4:40: function "f": exec: output is "json"; use text, content or none`},
 		"exec, unknown":      {one("exec: {comand: [./ok.sh]}"), `FILE:4:12: function "f": exec has no key "comand"; did you mean "command"? (known keys: command, dir, env, output)`},
 		"no url":             {one("http: {}"), `FILE:4:5: function "f": http: url is missing; add the address that is posted to`},
 		"bad url":            {one("http: {url: localhost/path}"), `FILE:4:17: function "f": http: url is "localhost/path"; write a whole address such as http://127.0.0.1:9000/path`},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 )
 
@@ -87,6 +88,9 @@ func (h *endpoint) verify(ctx context.Context, c executor.Call) (executor.Verdic
 		}
 		return executor.CannotTell("the verifying endpoint answered 404 without " + verdictHeader + ": " + verdictNotDone), nil
 	default:
+		if resp.Header.Get(causeHeader) == call.ReasonPanic {
+			return executor.CannotTell("the verifying endpoint crashed"), nil
+		}
 		return executor.CannotTell(answerText(resp)), nil
 	}
 }

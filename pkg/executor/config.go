@@ -41,6 +41,9 @@ type Config struct {
 	ID string
 	// Version is the version of the program, for operators. Defaults to empty.
 	Version string
+	// Language is what the functions are written in or run by, for operators: a program
+	// that passes calls on to something else names that. Defaults to "go".
+	Language string
 	// StopTimeout bounds the soft stop: how long running handlers may go on after the
 	// context of Run was cancelled. Keep it below the time that the platform gives
 	// (Kubernetes: terminationGracePeriodSeconds, 30 s). Defaults to 25 s; negative
@@ -82,6 +85,9 @@ func (c Config) validate() error {
 func (c Config) withDefaults() Config {
 	if c.Concurrency == 0 {
 		c.Concurrency = DefaultConcurrency
+	}
+	if c.Language == "" {
+		c.Language = "go"
 	}
 	if c.ID == "" {
 		host, _ := os.Hostname()

@@ -38,7 +38,7 @@ func connect(ctx context.Context, cfg Config) (*queueLink, error) {
 	}
 	return &queueLink{
 		conn:         conn,
-		registration: queue.Registration{Pool: cfg.Pool, ID: cfg.ID, Language: "go", Version: cfg.Version},
+		registration: queue.Registration{Pool: cfg.Pool, ID: cfg.ID, Language: cfg.Language, Version: cfg.Version},
 	}, nil
 }
 
