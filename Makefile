@@ -11,6 +11,7 @@ PYTHON ?= python3
 PYTHON_VENV := sdk/python/.venv
 TYPESCRIPT := sdk/typescript
 JAVA := sdk/java
+SAMPLES := test/samples
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time.
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
@@ -45,7 +46,7 @@ build: ## Build the three programs into bin/
 	CGO_ENABLED=0 go build -o bin/ ./cmd/...
 
 .PHONY: test
-test: deps fmt-check vet lint build ## Check everything: format, vet, lint, build, all tests with the race detector, the SDKs, and the short chaos run
+test: deps fmt-check vet lint build samples-deps ## Check everything: format, vet, lint, build, all tests with the race detector, the SDKs, and the short chaos run
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) $(PACKAGES)
 	$(MAKE) --no-print-directory test-python
@@ -104,8 +105,25 @@ test-java: build deps-java ## Check the Java SDK: tests, the guide, and the conf
 		END { print all - failed " passed, " failed + (all == 0) " failed" }'; \
 	exit $$code
 
+# The official SDKs, for the published samples in test/samples.
+$(SAMPLES)/javascript/node_modules/.package-lock.json: $(SAMPLES)/javascript/package-lock.json | deps
+	cd $(SAMPLES)/javascript && npm ci --no-audit --no-fund
+	touch $@
+
+$(SAMPLES)/python/.venv/installed: $(SAMPLES)/python/requirements.txt | deps
+	$(PYTHON) -m venv --clear $(SAMPLES)/python/.venv
+	$(SAMPLES)/python/.venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+$(SAMPLES)/java/target/classpath: $(SAMPLES)/java/pom.xml | deps-java
+	mvn --batch-mode --no-transfer-progress --quiet --file $(SAMPLES)/java dependency:build-classpath
+	touch $@
+
+.PHONY: samples-deps
+samples-deps: $(SAMPLES)/javascript/node_modules/.package-lock.json $(SAMPLES)/python/.venv/installed $(SAMPLES)/java/target/classpath ## Fetch OpenAI's SDKs for JavaScript, Python and Java, which test/samples needs
+
 .PHONY: quick
-quick: ## Run all tests without the race detector and without lint
+quick: samples-deps ## Run all tests without the race detector and without lint
 	go test $(PACKAGES)
 
 .PHONY: fmt
@@ -156,4 +174,5 @@ chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fau
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build $(JAVA)/target
+	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build $(JAVA)/target \
+		$(SAMPLES)/javascript/node_modules $(SAMPLES)/python/.venv $(SAMPLES)/java/target
