@@ -1,9 +1,6 @@
-// Package agents is the adapter to the OpenAI Agents API (beta agents=v1). It is
-// the only package that imports the official client, openai-go.
-//
-// The client makes each request once: whoever calls it owns the waiting and the
-// repeating, so that one layer decides how often the API is asked. Every error is
-// a *call.Refusal, read for what has to be done.
+// Package agents is the adapter to the OpenAI Agents API (beta agents=v1), through the
+// official client, openai-go. Every error is a *call.Refusal, read for what has to be
+// done.
 //
 // Arguments and outputs belong to the user. They go through this package as the
 // bytes that they are: the official client's types decode numbers into floats and

@@ -63,25 +63,25 @@ type listPage struct {
 }
 
 func (c *Client) listPage(ctx context.Context, params openai.BetaAgentSessionListParams) (listPage, error) {
-	a, err := c.ask(ctx, "list", "", func(ctx context.Context, opts ...option.RequestOption) error {
+	a, err := c.api.Ask(ctx, "list", about(""), func(ctx context.Context, opts ...option.RequestOption) error {
 		_, err := c.sessions.List(ctx, params, opts...)
 		return err
 	})
-	if err != nil || !a.accepted() {
-		return listPage{}, c.refusal(a, err)
+	if err != nil || !a.Accepted() {
+		return listPage{}, c.api.Refusal(a, err)
 	}
 	var page listPage
-	if err := json.Unmarshal(a.body, &page); err != nil {
-		return listPage{}, c.unreadable(a, err)
+	if err := json.Unmarshal(a.Body, &page); err != nil {
+		return listPage{}, c.api.Unreadable(a, err)
 	}
 	if !page.HasMore {
 		return page, nil
 	}
 	if len(page.Data) == 0 {
-		return listPage{}, c.unreadable(a, errors.New("an empty page that says there is more"))
+		return listPage{}, c.api.Unreadable(a, errors.New("an empty page that says there is more"))
 	}
 	if last := page.Data[len(page.Data)-1].ID; last == "" || last == params.After.Value {
-		return listPage{}, c.unreadable(a, errors.New("a page that does not lead on to the next"))
+		return listPage{}, c.api.Unreadable(a, errors.New("a page that does not lead on to the next"))
 	}
 	return page, nil
 }

@@ -19,16 +19,16 @@ import (
 // An answer that does not state the required actions is an error (busy), never a
 // session without calls.
 func (c *Client) Session(ctx context.Context, id string) (call.Session, error) {
-	a, err := c.ask(ctx, "session", id, func(ctx context.Context, opts ...option.RequestOption) error {
+	a, err := c.api.Ask(ctx, "session", about(id), func(ctx context.Context, opts ...option.RequestOption) error {
 		_, err := c.sessions.Get(ctx, id, opts...)
 		return err
 	})
-	if err != nil || !a.accepted() {
-		return call.Session{}, c.refusal(a, err)
+	if err != nil || !a.Accepted() {
+		return call.Session{}, c.api.Refusal(a, err)
 	}
-	s, err := c.decodeSession(ctx, id, a.body)
+	s, err := c.decodeSession(ctx, id, a.Body)
 	if err != nil {
-		return call.Session{}, c.unreadable(a, err)
+		return call.Session{}, c.api.Unreadable(a, err)
 	}
 	return s, nil
 }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"time"
 
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
+	"github.com/callfan/callfan/internal/apiclient"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -47,9 +47,9 @@ func (c *Client) Stream(ctx context.Context, id string, onOpen func(), onEvent f
 	if err != nil {
 		return err
 	}
+	defer res.Body.Close()
 	frames := ssestream.NewDecoder(res)
-	defer frames.Close()
-	c.log.DebugContext(ctx, "stream opened", "session_id", id, "request_id", res.Header.Get(requestIDHeader))
+	c.log.DebugContext(ctx, "stream opened", "session_id", id, "request_id", res.Header.Get(apiclient.RequestIDHeader))
 	onOpen()
 	for frames.Next() {
 		done, err := c.frame(res, frames.Event().Data, onEvent)
@@ -59,33 +59,28 @@ func (c *Client) Stream(ctx context.Context, id string, onOpen func(), onEvent f
 	}
 	err = frames.Err()
 	if ctx.Err() != nil {
-		err = ended(ctx)
+		err = apiclient.Ended(ctx)
 	}
 	if err == nil {
 		return nil
 	}
-	return c.refusal(read(res, nil), fmt.Errorf("the stream was cut: %w", err))
+	return c.api.Refusal(apiclient.Read(res, nil), fmt.Errorf("the stream was cut: %w", err))
 }
 
 // open subscribes. The time limit ends with the answer's headers.
 func (c *Client) open(ctx context.Context, cancel context.CancelCauseFunc, id string) (*http.Response, error) {
-	limit := time.AfterFunc(c.timeout, func() { cancel(errNoAnswer) })
-	defer limit.Stop()
-	var res *http.Response
 	// The official client's own event types are not used: they would decode every
 	// text delta by reflection, in each of thousands of streams.
-	err := c.sessions.Events.StreamStreaming(ctx, id,
-		option.WithQuery("include_obfuscation", "false"), option.WithResponseBodyInto(&res)).Err()
-	if err != nil {
-		if ctx.Err() != nil {
-			err = ended(ctx)
-		}
-		return nil, c.refusal(read(res, nil), err)
+	res, refused := c.api.Open(ctx, cancel, c.api.Timeout(), func(ctx context.Context, opts ...option.RequestOption) error {
+		return c.sessions.Events.StreamStreaming(ctx, id, append(opts, option.WithQuery("include_obfuscation", "false"))...).Err()
+	})
+	if refused != nil {
+		return nil, refused
 	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode != http.StatusOK || media != "text/event-stream" {
 		_ = res.Body.Close()
-		return nil, c.unreadable(read(res, nil), fmt.Errorf("got HTTP %d with content type %q instead of an event stream", res.StatusCode, media))
+		return nil, c.api.Unreadable(apiclient.Read(res, nil), fmt.Errorf("got HTTP %d with content type %q instead of an event stream", res.StatusCode, media))
 	}
 	return res, nil
 }
@@ -109,10 +104,10 @@ func (c *Client) frame(res *http.Response, data []byte, onEvent func(Event)) (do
 	}
 	var mistyped *json.UnmarshalTypeError // a member that callfan does not understand spoils no other
 	if err := json.Unmarshal(data, &wire); err != nil && !errors.As(err, &mistyped) {
-		return false, c.unreadable(read(res, nil), fmt.Errorf("a frame of the stream: %w", err))
+		return false, c.api.Unreadable(apiclient.Read(res, nil), fmt.Errorf("a frame of the stream: %w", err))
 	}
 	if wire.Type == "error" || (len(wire.Error) > 0 && !bytes.Equal(wire.Error, []byte("null"))) {
-		return false, c.errorFrame(read(res, nil), wire.Error)
+		return false, c.errorFrame(apiclient.Read(res, nil), wire.Error)
 	}
 	if wire.SessionID == "" {
 		wire.SessionID = wire.Session.ID
@@ -122,11 +117,10 @@ func (c *Client) frame(res *http.Response, data []byte, onEvent func(Event)) (do
 }
 
 // errorFrame is the refusal that an error frame stands for.
-func (c *Client) errorFrame(a answer, raw json.RawMessage) *call.Refusal {
-	said := readError(raw)
-	r := c.noted(a, errors.New(c.clean(said.describe("the stream reported an error"))))
-	r.Code = said.code
-	switch said.code {
+func (c *Client) errorFrame(a apiclient.Answer, raw json.RawMessage) *call.Refusal {
+	said := apiclient.ReadError(raw)
+	r := c.api.Said(a, said, "the stream reported an error")
+	switch said.Code {
 	case "unauthorized", "forbidden", "authentication_error":
 		r.Class = call.RefusedAuth
 	case "not_found_error":

@@ -26,11 +26,11 @@ func (c *Client) Submit(ctx context.Context, batch call.Batch) error {
 		params.IdempotencyKey = openai.String(batch.IdempotencyKey)
 	}
 	body := appendEvents(nil, batch.Answers)
-	a, err := c.ask(ctx, "submit", batch.Session, func(ctx context.Context, opts ...option.RequestOption) error {
+	a, err := c.api.Ask(ctx, "submit", about(batch.Session), func(ctx context.Context, opts ...option.RequestOption) error {
 		return c.sessions.Events.New(ctx, batch.Session, params, append(opts,
 			option.WithRequestBody("application/json", body), option.WithMiddleware(replayOnce))...)
 	})
-	if a.accepted() { // even if the rest of the answer was lost
+	if a.Accepted() { // even if the rest of the answer was lost
 		return nil
 	}
 	return c.submitRefusal(a, err, batch)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+
+	"github.com/callfan/callfan/internal/apiclient"
 )
 
 // MaxTools is the size of the largest list of tools that the API takes, in bytes.
@@ -79,14 +81,14 @@ func appendTools(dst []byte, tools []json.RawMessage) ([]byte, error) {
 	return dst, nil
 }
 
-func (c *Client) agentTools(ctx context.Context, operation string, send func(context.Context, ...option.RequestOption) error) ([]json.RawMessage, error) {
+func (c *Client) agentTools(ctx context.Context, operation string, send apiclient.Send) ([]json.RawMessage, error) {
 	var wire struct {
 		Tools json.RawMessage `json:"tools"`
 	}
 	return c.toolsOf(ctx, operation, "", send, &wire, &wire.Tools)
 }
 
-func (c *Client) sessionTools(ctx context.Context, operation, id string, send func(context.Context, ...option.RequestOption) error) ([]json.RawMessage, error) {
+func (c *Client) sessionTools(ctx context.Context, operation, id string, send apiclient.Send) ([]json.RawMessage, error) {
 	var wire struct {
 		Agent struct {
 			Tools json.RawMessage `json:"tools"`
@@ -97,20 +99,20 @@ func (c *Client) sessionTools(ctx context.Context, operation, id string, send fu
 
 // toolsOf makes one request and decodes its answer into wire, of which list is a part.
 // An answer that does not show the tools is an error, never an empty list.
-func (c *Client) toolsOf(ctx context.Context, operation, session string, send func(context.Context, ...option.RequestOption) error, wire any, list *json.RawMessage) ([]json.RawMessage, error) {
-	a, err := c.ask(ctx, operation, session, send)
-	if err != nil || !a.accepted() {
-		return nil, c.refusal(a, err)
+func (c *Client) toolsOf(ctx context.Context, operation, session string, send apiclient.Send, wire any, list *json.RawMessage) ([]json.RawMessage, error) {
+	a, err := c.api.Ask(ctx, operation, about(session), send)
+	if err != nil || !a.Accepted() {
+		return nil, c.api.Refusal(a, err)
 	}
-	if err := json.Unmarshal(a.body, wire); err != nil {
-		return nil, c.unreadable(a, err)
+	if err := json.Unmarshal(a.Body, wire); err != nil {
+		return nil, c.api.Unreadable(a, err)
 	}
 	if *list == nil {
-		return nil, c.unreadable(a, errors.New("the answer shows no tools"))
+		return nil, c.api.Unreadable(a, errors.New("the answer shows no tools"))
 	}
 	var tools []json.RawMessage
 	if err := json.Unmarshal(*list, &tools); err != nil {
-		return nil, c.unreadable(a, err)
+		return nil, c.api.Unreadable(a, err)
 	}
 	return tools, nil
 }

@@ -39,6 +39,9 @@ type Refusal struct {
 	Status int
 	// Code and RequestID are the API's own, for the log.
 	Code, RequestID string
+	// Param is the member of the request that the API complains about, in its words; empty
+	// when it names none.
+	Param string
 	// Err is the underlying error.
 	Err error
 }
