@@ -100,7 +100,7 @@ func difference(a, b json.Number) ScriptCall {
 }
 
 func asksWeather(lower string) bool {
-	for _, word := range []string{"weather", "天气", "多少度", "温差", "晨跑", "degrees", "jog"} {
+	for _, word := range []string{"weather", "天气", "多少度", "温差", "晨跑", "穿什么", "degrees", "jog", "wear"} {
 		if strings.Contains(lower, word) {
 			return true
 		}
