@@ -44,8 +44,6 @@ type Store interface {
 	PutOutput(ctx context.Context, id string, out Output) (json.RawMessage, error)
 	// Output gives it; ErrNotFound when there is none.
 	Output(ctx context.Context, id string, ref Ref) (json.RawMessage, error)
-	// Outputs lists which calls have outputs.
-	Outputs(ctx context.Context, id string) ([]Ref, error)
 	// Cancel notes that the run shall end; Cancelled says whether it was.
 	Cancel(ctx context.Context, id string) error
 	Cancelled(ctx context.Context, id string) (bool, error)
