@@ -47,7 +47,7 @@ func Append(dst []byte, functions []call.Function, o Options) ([]byte, []Loose, 
 		}
 		body := appendFunction(nil, f, o.DeferLoading, false)
 		if o.Responses {
-			why := NotStrict(parameters(f))
+			why := NotStrict(Parameters(f))
 			body = fmt.Appendf(body[:len(body)-1], `,"strict":%t}`, len(why) == 0)
 			if len(why) > 0 {
 				loose = append(loose, Loose{Function: f.Name, Why: why})
@@ -73,8 +73,8 @@ func appendLines(dst []byte, tools []json.RawMessage) []byte {
 	return append(dst, "\n]\n"...)
 }
 
-// parameters are what a tool has to have.
-func parameters(f call.Function) json.RawMessage {
+// Parameters are the schema of a function: what was registered, or that of any object.
+func Parameters(f call.Function) json.RawMessage {
 	if len(f.Parameters) == 0 {
 		return anyObject
 	}
@@ -84,7 +84,7 @@ func parameters(f call.Function) json.RawMessage {
 func appendFunction(dst []byte, f call.Function, deferred, async bool) []byte {
 	dst = appendText(append(dst, `{"type":"function","name":`...), f.Name)
 	dst = appendText(append(dst, `,"description":`...), f.Description)
-	dst = append(append(dst, `,"parameters":`...), parameters(f)...)
+	dst = append(append(dst, `,"parameters":`...), Parameters(f)...)
 	if async {
 		dst = append(dst, `,"async":true`...)
 	}
