@@ -66,7 +66,7 @@ func (p *partition) collect(batch []call.Delivered) {
 func (d *Dispatcher) completion(dv call.Delivered, attempt int) results.Completion {
 	c := results.Completion{
 		Key: dv.Outcome.Key, OutcomeID: dv.ID, Attempt: attempt,
-		Result: d.acceptable(dv.Outcome.Result()), Note: noteFrom(dv.Outcome, string(dv.Outcome.Kind)),
+		Result: d.acceptable(dv.Outcome.Key.Session, dv.Outcome.Result()), Note: noteFrom(dv.Outcome, string(dv.Outcome.Kind)),
 	}
 	if d.decided(dv) && c.Result.Reason == call.ReasonHandler {
 		c.Result.Reason = call.ReasonOperator

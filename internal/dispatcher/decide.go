@@ -35,7 +35,7 @@ type Decision struct {
 // the first result of a call wins, as always. Of two decisions of the same kind about
 // the same attempt the first counts, and the second is dropped without an error.
 func (d *Dispatcher) Decide(ctx context.Context, key call.Key, decision Decision) error {
-	if err := d.usable(decision); err != nil {
+	if err := d.usable(key.Session, decision); err != nil {
 		return err
 	}
 	recs, err := d.store.Get(ctx, []call.Key{key})
@@ -69,11 +69,11 @@ func (d *Dispatcher) Decide(ctx context.Context, key call.Key, decision Decision
 
 // usable refuses a result in whose place the model would get an error: that could not be
 // taken back.
-func (d *Dispatcher) usable(decision Decision) error {
+func (d *Dispatcher) usable(session string, decision Decision) error {
 	if decision.Rerun {
 		return nil
 	}
-	got := d.acceptable(decision.Result)
+	got := d.acceptable(session, decision.Result)
 	if got.Success != decision.Result.Success || !got.Success && got.Error != decision.Result.Error {
 		return fmt.Errorf("%w: %s", ErrUnusable, got.Error)
 	}

@@ -25,6 +25,7 @@ type Dispatcher struct {
 	functions Functions
 	source    Source
 	arguments Arguments
+	files     func(session string) bool
 	nonces    call.Nonces
 	log       *slog.Logger
 	obs       Observer
@@ -46,6 +47,9 @@ type Parts struct {
 	Functions Functions
 	Source    Source
 	Arguments Arguments
+	// Files says for which sessions outputs may have parts of type input_file; nil means
+	// for none.
+	Files func(session string) bool
 }
 
 // New checks the configuration; Run starts the work.
@@ -62,7 +66,7 @@ func New(cfg Config, parts Parts) (*Dispatcher, error) {
 	}
 	return &Dispatcher{
 		cfg: cfg, api: parts.API, queue: parts.Queue, store: parts.Store,
-		functions: parts.Functions, source: parts.Source, arguments: parts.Arguments,
+		functions: parts.Functions, source: parts.Source, arguments: parts.Arguments, files: parts.Files,
 		nonces: call.NewNonces(cfg.Secret), log: cfg.Logger, obs: cfg.Observer,
 		partitions: map[int]*partition{},
 	}, nil

@@ -14,7 +14,7 @@ import (
 // acceptable makes sure that a result can enter a batch: one output that the API
 // cannot read would have it refuse all results of the batch. The rule about a
 // result is applied before it is saved, so that what is saved is what is sent.
-func (d *Dispatcher) acceptable(r call.Result) call.Result {
+func (d *Dispatcher) acceptable(session string, r call.Result) call.Result {
 	if !r.Success {
 		if len(r.Error) > d.cfg.MaxResultBytes {
 			return tooLarge(len(r.Error), d.cfg.MaxResultBytes)
@@ -31,7 +31,7 @@ func (d *Dispatcher) acceptable(r call.Result) call.Result {
 			return call.Result{Reason: call.ReasonInvalidOutput, Error: "the function returned text that is not valid Unicode"}
 		}
 	}
-	if err := checkContent(output); err != nil {
+	if err := checkContent(output, d.files != nil && d.files(session)); err != nil {
 		return call.Result{Reason: call.ReasonInvalidOutput, Error: "the function returned an output that cannot be used: " + err.Error()}
 	}
 	r.Output = output
@@ -119,8 +119,9 @@ func hex4(b []byte) int {
 }
 
 // checkContent accepts a string, null, or an array of input_text and input_image
-// parts without repeated member names, which is what the Agents API takes.
-func checkContent(output []byte) error {
+// parts without repeated member names, which is what the Agents API takes, and where
+// files is set also input_file, as the Responses API does.
+func checkContent(output []byte, files bool) error {
 	output = bytes.TrimSpace(output)
 	if len(output) == 0 || output[0] == '"' || string(output) == "null" {
 		return nil
@@ -144,7 +145,7 @@ func checkContent(output []byte) error {
 	for i, p := range parts {
 		switch {
 		case p.Type == "input_text" && len(p.Text) > 0 && p.Text[0] == '"':
-		case p.Type == "input_image":
+		case p.Type == "input_image", p.Type == "input_file" && files:
 		case p.Type == "input_text":
 			return fmt.Errorf("part %d has no text", i)
 		default:

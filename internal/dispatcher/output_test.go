@@ -42,7 +42,7 @@ func TestAcceptableOutputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := d.acceptable(call.Result{Success: true, Output: []byte(tc.output), Reason: call.ReasonHandler})
+			got := d.acceptable("sess_1", call.Result{Success: true, Output: []byte(tc.output), Reason: call.ReasonHandler})
 			if tc.refusal != "" {
 				require.False(t, got.Success)
 				require.Contains(t, got.Error, tc.refusal)
@@ -60,7 +60,7 @@ func TestAcceptableOutputs(t *testing.T) {
 func TestInvalidTextCanBeAnError(t *testing.T) {
 	t.Parallel()
 	d := &Dispatcher{cfg: Config{InvalidText: "error"}.withDefaults(), obs: noObserver{}}
-	got := d.acceptable(call.Result{Success: true, Output: []byte(`"\ud800"`)})
+	got := d.acceptable("sess_1", call.Result{Success: true, Output: []byte(`"\ud800"`)})
 	require.False(t, got.Success)
 	require.Equal(t, call.ReasonInvalidOutput, got.Reason)
 }
@@ -68,6 +68,14 @@ func TestInvalidTextCanBeAnError(t *testing.T) {
 func TestLongErrorTextIsAnError(t *testing.T) {
 	t.Parallel()
 	d := &Dispatcher{cfg: Config{MaxResultBytes: 10}.withDefaults(), obs: noObserver{}}
-	got := d.acceptable(call.Result{Error: "eleven byte"})
+	got := d.acceptable("sess_1", call.Result{Error: "eleven byte"})
 	require.Equal(t, "result too large (11 bytes, limit 10)", got.Error)
+}
+
+func TestFilesWhereTheyAreTaken(t *testing.T) {
+	t.Parallel()
+	d := &Dispatcher{cfg: Config{}.withDefaults(), obs: noObserver{}, files: func(session string) bool { return session == "run_1" }}
+	file := call.Result{Success: true, Output: []byte(`[{"type":"input_file","file_id":"file_1"}]`)}
+	require.Equal(t, file, d.acceptable("run_1", file))
+	require.Equal(t, call.ReasonInvalidOutput, d.acceptable("sess_1", file).Reason)
 }

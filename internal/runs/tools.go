@@ -164,6 +164,8 @@ func search(it item, functions Functions) json.RawMessage {
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return b.score - a.score })
+	// Half of the best's words: "the" alone finds nothing.
+	hits = slices.DeleteFunc(hits, func(h hit) bool { return 2*h.score < hits[0].score })
 	var tools []json.RawMessage
 	for _, h := range hits[:min(len(hits), maxFound)] {
 		var tool object
