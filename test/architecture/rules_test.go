@@ -16,6 +16,7 @@ var adapters = []string{
 	"pkg/results/redisstore", // Redis
 	"pkg/results/kvstore",    // JetStream KV
 	"internal/agents",        // the OpenAI Agents API
+	"internal/responses",     // the OpenAI Responses API
 }
 
 // wiring holds the packages that put adapters together.
@@ -35,6 +36,20 @@ var onlyImports = map[string][]string{
 		"pkg/call",
 		"pkg/results", // the contract of the store, not an implementation
 		"github.com/cenkalti/backoff/v4",
+	},
+	"internal/runs": {
+		"pkg/call",
+		"github.com/cenkalti/backoff/v4",
+	},
+	"internal/responses": {
+		"pkg/call",
+		"internal/apiclient",
+		"internal/runs", // whose Model it is
+		openai + "/openai-go/v3",
+		openai + "/openai-go/v3/conversations",
+		openai + "/openai-go/v3/option",
+		openai + "/openai-go/v3/packages/ssestream",
+		openai + "/openai-go/v3/responses",
 	},
 }
 
@@ -58,6 +73,11 @@ var neverLinks = []struct {
 		because:  "the dispatcher declares the interfaces it needs, and adapters implement them",
 	},
 	{
+		packages: []string{"internal/runs"},
+		links:    []string{nats, redis, openai, prometheus},
+		because:  "the loop declares the interfaces it needs, and adapters implement them",
+	},
+	{
 		packages: []string{"pkg/queue"},
 		links:    []string{redis, openai, natsServer},
 		because:  "pkg/queue is the adapter to NATS",
@@ -76,6 +96,16 @@ var neverLinks = []struct {
 		packages: []string{"internal/agents"},
 		links:    []string{nats, redis},
 		because:  "agents is the adapter to the OpenAI Agents API",
+	},
+	{
+		packages: []string{"internal/responses"},
+		links:    []string{nats, redis, prometheus, "internal/dispatcher"},
+		because:  "responses is the adapter to the OpenAI Responses API",
+	},
+	{
+		packages: []string{"internal/apiclient"},
+		links:    []string{nats, redis, prometheus, "internal/dispatcher", "internal/runs"},
+		because:  "apiclient is what the adapters to OpenAI share",
 	},
 	{
 		packages: []string{"pkg/executor", "cmd/executor"},
