@@ -12,6 +12,7 @@ type apiError struct {
 	kind    string // error.type
 	code    string // error.code; empty means null
 	message string
+	param   string // error.param; empty means null
 	// retryAfter, when not empty, becomes the Retry-After header.
 	retryAfter string
 }
@@ -22,6 +23,30 @@ func invalidRequest(format string, args ...any) *apiError {
 	return &apiError{
 		status: http.StatusBadRequest, kind: "invalid_request_error", code: "invalid_request_error",
 		message: fmt.Sprintf(format, args...),
+	}
+}
+
+// refused is a 400 of the Responses API, which names the parameter and often has no code.
+func refused(param, code, format string, args ...any) *apiError {
+	return &apiError{
+		status: http.StatusBadRequest, kind: "invalid_request_error", code: code, param: param,
+		message: fmt.Sprintf(format, args...),
+	}
+}
+
+// missing is the refusal of a request without a parameter that it needs.
+func missing(param string) *apiError {
+	return refused(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
+}
+
+func invalidValue(param, got, accepted string) *apiError {
+	return refused(param, "invalid_value", "Invalid value: '%s'. Supported values are: %s.", got, accepted)
+}
+
+// unknownObject is the Responses API's 404, which has no code.
+func unknownObject(format string, args ...any) *apiError {
+	return &apiError{
+		status: http.StatusNotFound, kind: "invalid_request_error", message: fmt.Sprintf(format, args...),
 	}
 }
 
@@ -50,7 +75,7 @@ func invalidBeta() *apiError {
 	}
 }
 
-// write sends the envelope. The param of every error is null.
+// write sends the envelope. The param of every error of the Agents API is null.
 func (e *apiError) write(w http.ResponseWriter) {
 	b := append([]byte(nil), `{"error":{"type":`...)
 	b = appendString(b, e.kind)
@@ -58,7 +83,9 @@ func (e *apiError) write(w http.ResponseWriter) {
 	b = appendStringOrNull(b, e.code)
 	b = append(b, `,"message":`...)
 	b = appendString(b, e.message)
-	b = append(b, `,"param":null}}`...)
+	b = append(b, `,"param":`...)
+	b = appendStringOrNull(b, e.param)
+	b = append(b, `}}`...)
 	if e.retryAfter != "" {
 		w.Header().Set("Retry-After", e.retryAfter)
 	}

@@ -30,6 +30,10 @@ type Config struct {
 	AdmissionDelay time.Duration
 	// ModelDelay is the time the model "thinks" before every step of a turn. Zero steps at once.
 	ModelDelay time.Duration
+	// QueueDelay is how long a background response of the Responses API stays queued. Zero starts it at once.
+	QueueDelay time.Duration
+	// StreamDelay is the time before every event of a streamed response. Zero sends them as they are made.
+	StreamDelay time.Duration
 	// StateFile keeps sessions with their turns, items, calls and accepted results, agents and counts over a restart; a
 	// turn that was running goes on. It is read by [New], and replaced at [Simulator.Close] and at most once a second
 	// while something changes, so a killed process loses the last second. Streams, webhook endpoints and the fault plan
@@ -39,7 +43,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Simulator is an in-memory Agents API. Create it with [New], serve [Simulator.Handler], stop it with
+// Simulator is an in-memory Agents and Responses API. Create it with [New], serve [Simulator.Handler], stop it with
 // [Simulator.Close]. All methods are safe for concurrent use.
 type Simulator struct {
 	cfg      Config
@@ -53,6 +57,8 @@ type Simulator struct {
 	stats    counters
 	state    *stateFile // nil without a state file
 	closing  sync.Once
+
+	responses responseStore
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -75,14 +81,14 @@ func New(cfg Config) (*Simulator, error) {
 	if err := sw.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.AdmissionDelay < 0 || cfg.ModelDelay < 0 {
-		return nil, fmt.Errorf("simulator: AdmissionDelay and ModelDelay must not be negative (got %s and %s)",
-			cfg.AdmissionDelay, cfg.ModelDelay)
+	if least := min(cfg.AdmissionDelay, cfg.ModelDelay, cfg.QueueDelay, cfg.StreamDelay); least < 0 {
+		return nil, fmt.Errorf("simulator: AdmissionDelay, ModelDelay, QueueDelay and StreamDelay must not be negative (got %s)", least)
 	}
 	s := &Simulator{cfg: cfg, sw: sw, log: cfg.Logger}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.responses.init()
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.SetFaults(cfg.Faults); err != nil {
 		s.cancel()

@@ -50,11 +50,18 @@ const (
 	EndpointStream        Endpoint = "stream"
 	EndpointHistory       Endpoint = "history" // items, turns, subagents and the like
 	EndpointOther         Endpoint = "other"   // agents, webhook endpoints
+
+	EndpointResponseCreate Endpoint = "response_create" // streamed or not
+	EndpointResponseGet    Endpoint = "response_get"
+	EndpointResponseCancel Endpoint = "response_cancel"
+	EndpointResponseStream Endpoint = "response_stream" // the frames of responses' streams
+	EndpointResponseOther  Endpoint = "response_other"  // deletion, input items, conversations
 )
 
 var endpoints = [...]Endpoint{
 	EndpointSessionCreate, EndpointSessionGet, EndpointSessionList, EndpointSessionUpdate, EndpointSessionDelete,
 	EndpointEventsPost, EndpointStream, EndpointHistory, EndpointOther,
+	EndpointResponseCreate, EndpointResponseGet, EndpointResponseCancel, EndpointResponseStream, EndpointResponseOther,
 }
 
 // FaultRule makes one kind of fault happen. A rule lets its first Skip chances pass, strikes the Next chances after

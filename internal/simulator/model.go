@@ -19,6 +19,10 @@ type step struct {
 	calls []ScriptCall
 	say   string
 	fail  string
+
+	// For the Responses API.
+	refuse     string
+	incomplete string
 }
 
 // answer is the accepted result of a call, as the model sees it.
@@ -45,10 +49,7 @@ func planFor(text string, tools toolList) (planner, error) {
 
 // modelTurn is the built-in model: it recognises a few questions and answers anything else with a sentence.
 func modelTurn(text string, tools toolList) planner {
-	l := language(english)
-	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
-		l = chinese
-	}
+	l := languageOf(text)
 	lower := strings.ToLower(text)
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -85,6 +86,10 @@ const (
 	english language = false
 	chinese language = true
 )
+
+func languageOf(text string) language {
+	return language(strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }))
+}
 
 func (l language) pick(en, zh string) string {
 	if l == chinese {

@@ -45,6 +45,8 @@ func (s *Simulator) routes() http.Handler {
 	session("GET /agents/sessions/{session}/turns/{turn}/items", EndpointHistory, s.listTurnItems)
 	s.sideRoutes(session)
 
+	s.responseRoutes(func(pattern string, at Endpoint, h handlerFunc) { handle(pattern, s.api(at, false, h)) })
+
 	plain("POST /webhook_endpoints", s.createWebhookEndpoint)
 	plain("GET /webhook_endpoints", s.listWebhookEndpoints)
 	plain("GET /webhook_endpoints/{endpoint}", s.getWebhookEndpoint)
@@ -56,6 +58,8 @@ func (s *Simulator) routes() http.Handler {
 
 	mux.HandleFunc("GET /_sim/stats", answering(s.getStats))
 	mux.HandleFunc("GET /_sim/results", answering(s.getResults))
+	mux.HandleFunc("GET /_sim/outputs", answering(s.getOutputs))
+	mux.HandleFunc("GET /_sim/responses", answering(s.getResponses))
 	mux.HandleFunc("GET /_sim/faults", answering(s.getFaults))
 	mux.HandleFunc("PUT /_sim/faults", answering(s.putFaults))
 	mux.HandleFunc("/", answering(func(_ http.ResponseWriter, r *http.Request) error {

@@ -15,6 +15,10 @@ type Script struct {
 	Say string `json:"say"`
 	// Fail, when set, ends the turn as failed with this error code instead of answering (e.g. "server_error").
 	Fail string `json:"fail"`
+	// Refuse and Incomplete are for the Responses API: the answer is a refusal of this text; the last response ends as
+	// incomplete for this reason (such as "max_output_tokens"), with what there is of Say.
+	Refuse     string `json:"refuse"`
+	Incomplete string `json:"incomplete"`
 }
 
 // ScriptCall is one scripted function call.
@@ -29,6 +33,20 @@ type ScriptCall struct {
 	AfterResults int `json:"after_results"`
 	// AfterMS delays the call by this many milliseconds from the start of its round.
 	AfterMS int `json:"after_ms"`
+
+	// The rest is for the Responses API only.
+
+	// Type is "function" (also when empty), "custom" or "tool_search", whose Arguments are an object. A tool that is
+	// declared as custom needs no Type.
+	Type string `json:"type"`
+	// Input is the free text for a custom tool.
+	Input string `json:"input"`
+	// Namespace is that of the tool; empty finds the tool in any.
+	Namespace string `json:"namespace"`
+	// CallerID makes the call that of a program with this call id.
+	CallerID string `json:"caller_id"`
+	// Incomplete cuts the call off: it has the status incomplete and so has its response.
+	Incomplete bool `json:"incomplete"`
 }
 
 // ParseScript returns the script in a user message. It returns ok false when text is no JSON object with "rounds" or
@@ -42,6 +60,9 @@ func ParseScript(text string) (script Script, ok bool, err error) {
 		Rounds *[][]ScriptCall `json:"rounds"`
 		Say    *string         `json:"say"`
 		Fail   string          `json:"fail"`
+
+		Refuse     string `json:"refuse"`
+		Incomplete string `json:"incomplete"`
 	}
 	dec := json.NewDecoder(strings.NewReader(trimmed))
 	dec.DisallowUnknownFields()
@@ -62,7 +83,7 @@ func ParseScript(text string) (script Script, ok bool, err error) {
 	if fields.Say != nil {
 		script.Say = *fields.Say
 	}
-	script.Fail = fields.Fail
+	script.Fail, script.Refuse, script.Incomplete = fields.Fail, fields.Refuse, fields.Incomplete
 	return script, true, script.check()
 }
 
@@ -86,6 +107,9 @@ func (s *Script) check() error {
 		for j, call := range round {
 			if call.AfterResults < 0 || call.AfterMS < 0 {
 				return fmt.Errorf("the script's round %d, call %d: after_results and after_ms must not be negative", i+1, j+1)
+			}
+			if call.Type != "" && call.Type != "function" && call.Type != "custom" && call.Type != "tool_search" {
+				return fmt.Errorf("the script's round %d, call %d: type is function, custom or tool_search", i+1, j+1)
 			}
 			if call.CallID == "" {
 				continue
@@ -131,7 +155,7 @@ func (t *scriptedTurn) next(func() []answer) step {
 		t.round++
 		return step{calls: calls}
 	}
-	return step{say: t.script.Say, fail: t.script.Fail}
+	return step{say: t.script.Say, fail: t.script.Fail, refuse: t.script.Refuse, incomplete: t.script.Incomplete}
 }
 
 // outputText returns the text of an accepted output: a JSON string, or the texts of a content array.

@@ -43,6 +43,14 @@ type Stats struct {
 	MaxBatch   int           `json:"max_batch"`
 	// Streams counts event streams that were opened.
 	Streams int64 `json:"streams"`
+	// Responses counts the responses made; ResponsesByStatus how they ended. ResponseStreams counts their streams.
+	Responses         int64            `json:"responses"`
+	ResponsesByStatus map[string]int64 `json:"responses_by_status"`
+	ResponseStreams   int64            `json:"response_streams"`
+	// OutputsReceived counts the outputs of calls in all requests for responses; OutputsContradicted the calls for which
+	// different ones came. See [Simulator.ReceivedOutputs].
+	OutputsReceived     int64 `json:"outputs_received"`
+	OutputsContradicted int64 `json:"outputs_contradicted"`
 	// Requests counts API requests by endpoint.
 	Requests map[Endpoint]int64 `json:"requests"`
 	// FaultsFired counts the faults that happened, by kind.
@@ -52,12 +60,17 @@ type Stats struct {
 	WebhooksFailed    int64 `json:"webhooks_failed"`
 }
 
+// responseEnds are the ways a response ends.
+var responseEnds = [...]responseStatus{responseCompleted, responseFailed, responseIncomplete, responseCancelled}
+
 // counters are the live side of Stats.
 type counters struct {
 	sessions, turns, turnsCompleted, turnsFailed, turnsCancelled atomic.Int64
 	calls, pending, resultsAccepted, resultsRefused, conflicts   atomic.Int64
 	replays, streams, webhooksDelivered, webhooksFailed          atomic.Int64
 	duplicates                                                   atomic.Int64
+	responses, responseStreams                                   atomic.Int64
+	responseEnds                                                 [len(responseEnds)]atomic.Int64
 	requests                                                     [len(endpoints)]atomic.Int64
 
 	mu      sync.Mutex
@@ -105,8 +118,15 @@ func (s *Simulator) Stats() Stats {
 		ResultsRefused: c.resultsRefused.Load(), Conflicts: c.conflicts.Load(),
 		DuplicateSubmissions: c.duplicates.Load(), IdempotentReplays: c.replays.Load(), Streams: c.streams.Load(),
 		WebhooksDelivered: c.webhooksDelivered.Load(), WebhooksFailed: c.webhooksFailed.Load(),
+		Responses: c.responses.Load(), ResponseStreams: c.responseStreams.Load(), ResponsesByStatus: make(map[string]int64),
 		Requests: make(map[Endpoint]int64), FaultsFired: s.faults.counts(),
 	}
+	for i, status := range responseEnds {
+		if n := c.responseEnds[i].Load(); n > 0 {
+			st.ResponsesByStatus[string(status)] = n
+		}
+	}
+	st.OutputsReceived, st.OutputsContradicted = s.responses.countOutputs()
 	for i, endpoint := range endpoints {
 		if n := c.requests[i].Load(); n > 0 {
 			st.Requests[endpoint] = n

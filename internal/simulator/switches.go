@@ -105,6 +105,20 @@ type Switches struct {
 	// MetadataFilterLag is how long a new session or changed metadata stays invisible to metadata filters
 	// (openai: 0; the real lists are eventually consistent).
 	MetadataFilterLag time.Duration
+	// ReasoningItems puts a reasoning item before the calls of a response, unless the request has reasoning.effort
+	// "none" (openai: true).
+	ReasoningItems bool
+	// ResponseIdempotency answers a POST /responses under a used Idempotency-Key, with the same body, with the response
+	// it made before (openai: false, which is not documented to look at the key).
+	ResponseIdempotency bool
+	// ResponseRetention is how long a stored response can be retrieved and continued; zero is for ever (openai: 0; the
+	// real service keeps them for 30 days).
+	ResponseRetention time.Duration
+	// ResumeBackgroundOnly refuses to stream a response again that was not created with background (openai: false).
+	ResumeBackgroundOnly bool
+	// RefuseSecondOutput refuses an output for a call that the items have one for already (openai: false, the first
+	// one counts).
+	RefuseSecondOutput bool
 	// WebhookDuplicates delivers every webhook this many more times under the same webhook-id (openai: 0).
 	WebhookDuplicates int
 }
@@ -129,6 +143,7 @@ func (p Profile) Switches() Switches {
 		MaxBodyBytes:        64 << 20,
 		TooLargeStatus:      http.StatusBadRequest,
 		MaxResultBytes:      4 << 20,
+		ReasoningItems:      true,
 	}
 	if p == ProfileOpenAgentCore {
 		sw.SameKeyOtherBody = "conflict"

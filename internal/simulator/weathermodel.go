@@ -100,7 +100,9 @@ func difference(a, b json.Number) ScriptCall {
 }
 
 func asksWeather(lower string) bool {
-	for _, word := range []string{"weather", "天气", "多少度", "温差", "晨跑", "穿什么", "degrees", "jog", "wear"} {
+	for _, word := range []string{
+		"weather", "天气", "多少度", "几度", "温差", "更热", "更冷", "晨跑", "穿什么", "degrees", "hotter", "colder", "warmer", "jog", "wear",
+	} {
 		if strings.Contains(lower, word) {
 			return true
 		}
@@ -109,9 +111,9 @@ func asksWeather(lower string) bool {
 }
 
 var (
-	englishPair = regexp.MustCompile(`([A-Z][\p{L}]+(?: [A-Z][\p{L}]+)?) and ([A-Z][\p{L}]+(?: [A-Z][\p{L}]+)?)`)
+	englishPair = regexp.MustCompile(`([A-Z][\p{L}]+(?: [A-Z][\p{L}]+)?) (?:and|or) ([A-Z][\p{L}]+(?: [A-Z][\p{L}]+)?)`)
 	englishOne  = regexp.MustCompile(`\b(?:in|of|for) ([A-Z][\p{L}]+(?: [A-Z][\p{L}]+)?)`)
-	chinesePair = regexp.MustCompile(`(\p{Han}{2,4}?)[和与](\p{Han}{2,4}?)(?:今天|现在|两地|的|各)`)
+	chinesePair = regexp.MustCompile(`(\p{Han}{2,4}?)[和与](\p{Han}{2,4}?)(?:今天|现在|两地|的|各|哪)`)
 	chineseOne  = regexp.MustCompile(`(北京|上海|广州|深圳|杭州|成都|\p{Han}{2,3}?)(?:今天|现在|的天气|天气|还适合)`)
 )
 

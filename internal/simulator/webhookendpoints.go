@@ -124,7 +124,11 @@ func (s *Simulator) testWebhookEndpoint(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	probe := &session{id: "sess_test", environment: json.RawMessage(`{"type":"none"}`)}
-	status, err := s.hooks.send(r.Context(), e, delivery{id: newID("wh_"), body: webhookEvent(probe, req.EventType)})
+	event := webhookEvent(probe, req.EventType)
+	if strings.HasPrefix(req.EventType, "response.") {
+		event = responseWebhookEvent("resp_test", req.EventType)
+	}
+	status, err := s.hooks.send(r.Context(), e, delivery{id: newID("wh_"), body: event})
 	if err != nil {
 		return invalidRequest("The endpoint could not be reached.")
 	}

@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// webhookEventTypes are the session events an endpoint can ask for.
+// webhookEventTypes are the events an endpoint can ask for.
 var webhookEventTypes = []string{
 	"agent.session.created", "agent.session.in_progress", "agent.session.action_required", "agent.session.idle",
 	"agent.session.failed",
+	"response.completed", "response.failed", "response.incomplete", "response.cancelled",
 }
 
 // WebhookEndpoint is an endpoint registered from the start.
@@ -145,7 +146,17 @@ func (h *webhookService) notify(s *session, kind string) {
 	if !h.any.Load() {
 		return
 	}
-	event := webhookEvent(s, kind)
+	h.publish(kind, webhookEvent(s, kind))
+}
+
+// notifyResponse queues the event of a background response.
+func (h *webhookService) notifyResponse(id, kind string) {
+	if h.any.Load() {
+		h.publish(kind, responseWebhookEvent(id, kind))
+	}
+}
+
+func (h *webhookService) publish(kind string, event []byte) {
 	id := newID("wh_")
 	for _, e := range h.endpoints() {
 		if !slices.Contains(e.eventTypes, kind) {
@@ -159,13 +170,7 @@ func (h *webhookService) notify(s *session, kind string) {
 
 // webhookEvent is content-free: which session, and what happened.
 func webhookEvent(s *session, kind string) []byte {
-	b := append([]byte(nil), `{"id":`...)
-	b = appendString(b, newID("evt_"))
-	b = append(b, `,"object":"event"`...)
-	b = appendIntField(b, "created_at", unixNow())
-	b = appendStringField(b, "type", kind)
-	b = append(b, `,"data":{"id":`...)
-	b = appendString(b, s.id)
+	b := appendWebhookHead(nil, s.id, kind)
 	if kind == "agent.session.action_required" {
 		return append(b, `,"required_action":{"type":"function_call"}}}`...)
 	}
@@ -174,6 +179,21 @@ func webhookEvent(s *session, kind string) []byte {
 		kindOf = "none"
 	}
 	return append(appendStringField(b, "environment_type", kindOf), `}}`...)
+}
+
+func responseWebhookEvent(id, kind string) []byte {
+	return append(appendWebhookHead(nil, id, kind), `}}`...)
+}
+
+// appendWebhookHead appends an event up to the id in its data.
+func appendWebhookHead(b []byte, id, kind string) []byte {
+	b = append(b, `{"id":`...)
+	b = appendString(b, newID("evt_"))
+	b = append(b, `,"object":"event"`...)
+	b = appendIntField(b, "created_at", unixNow())
+	b = appendStringField(b, "type", kind)
+	b = append(b, `,"data":{"id":`...)
+	return appendString(b, id)
 }
 
 func (e *webhookEndpoint) append(b []byte) []byte { return append(e.appendFields(b), '}') }
