@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -59,17 +60,21 @@ func (i *items) finished(given *int, item json.RawMessage) int {
 	return index
 }
 
-// output is the list of all items: the one that the response shows at its end, or, of
-// a service that shows none, those that were told.
+// output is the list of all items: those that were told, where the response's end shows
+// the same ones, since the API wants a reasoning item back as it was when it was done; the
+// shown ones otherwise; and those that were told where a service shows none.
 func (i *items) output(shown []json.RawMessage) []json.RawMessage {
-	if len(shown) >= len(i.done) {
-		return shown
+	if len(shown) < len(i.done) {
+		told := make([]json.RawMessage, 0, len(i.done))
+		for _, index := range slices.Sorted(maps.Keys(i.done)) {
+			told = append(told, i.done[index])
+		}
+		return told
 	}
-	told := make([]json.RawMessage, 0, i.next)
-	for index := range i.next {
-		if item, ok := i.done[index]; ok {
-			told = append(told, item)
+	for index, item := range shown {
+		if told, ok := i.done[index]; ok && itemID(told) != "" && itemID(told) == itemID(item) {
+			shown[index] = told
 		}
 	}
-	return told
+	return shown
 }

@@ -340,6 +340,22 @@ func TestRetrieveWithoutStreams(t *testing.T) {
 	}
 }
 
+func TestItemsAreThoseThatWereDone(t *testing.T) {
+	t.Parallel()
+	const (
+		done  = `{"id":"rs_1","type":"reasoning","encrypted_content":"whole"}`
+		shown = `{"id":"rs_1","type":"reasoning","encrypted_content":null}`
+		other = `{"id":"fc_9","type":"function_call"}`
+	)
+	a := serve(t, events(stays, created,
+		`{"type":"response.output_item.done","output_index":0,"item":`+done+`}`,
+		`{"type":"response.output_item.done","output_index":1,"item":`+callTwo+`}`,
+		`{"type":"response.completed","response":{"id":"resp_1","output":[`+shown+`,`+other+`]}}`))
+	var got told
+	require.NoError(t, a.Create(t.Context(), streamed, "", got.on))
+	require.Equal(t, []json.RawMessage{item(done), item(other)}, got[3].Outcome.Output)
+}
+
 func TestLargeItems(t *testing.T) {
 	t.Parallel()
 	large := fmt.Sprintf(`{"type":"message","id":"msg_1","text":"%0*d"}`, 4<<20, 7)
