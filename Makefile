@@ -12,6 +12,7 @@ PYTHON_VENV := sdk/python/.venv
 TYPESCRIPT := sdk/typescript
 JAVA := sdk/java
 SAMPLES := test/samples
+GREETERS := examples/languages
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time.
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
@@ -52,6 +53,7 @@ test: deps fmt-check vet lint build samples-deps ## Check everything: format, ve
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-typescript
 	$(MAKE) --no-print-directory test-java
+	$(MAKE) --no-print-directory test-languages
 	$(MAKE) --no-print-directory chaos-short
 
 # The environment is made anew when the dependencies change. Packages come from PyPI.
@@ -122,6 +124,44 @@ $(SAMPLES)/java/target/classpath: $(SAMPLES)/java/pom.xml | deps-java
 .PHONY: samples-deps
 samples-deps: $(SAMPLES)/javascript/node_modules/.package-lock.json $(SAMPLES)/python/.venv/installed $(SAMPLES)/java/target/classpath ## Fetch OpenAI's SDKs for JavaScript, Python and Java, which test/samples needs
 
+# The executors of `callfan demo --languages`: each SDK as it is here, and the example on it.
+.PHONY: languages
+languages: language-go language-python language-typescript language-java ## Prepare the executors that `callfan demo --languages` starts: each SDK and its example
+
+.PHONY: language-go
+language-go:
+	CGO_ENABLED=0 go build -o $(GREETERS)/go/build/greet ./$(GREETERS)/go
+
+.PHONY: language-python
+language-python: $(PYTHON_VENV)/installed
+
+$(TYPESCRIPT)/dist/index.js: $(TYPESCRIPT)/node_modules/.package-lock.json $(shell find $(TYPESCRIPT)/src -name '*.ts')
+	cd $(TYPESCRIPT) && npm run --silent build
+	touch $@
+
+# The example finds its packages where npm would have put them.
+.PHONY: language-typescript
+language-typescript: $(TYPESCRIPT)/dist/index.js
+	mkdir -p $(GREETERS)/typescript/node_modules
+	ln -sfn ../../../../$(TYPESCRIPT) $(GREETERS)/typescript/node_modules/callfan
+	ln -sfn ../../../../$(TYPESCRIPT)/node_modules/zod $(GREETERS)/typescript/node_modules/zod
+	$(TYPESCRIPT)/node_modules/.bin/tsc -p $(GREETERS)/typescript
+
+# What a program on the SDK needs; slf4j-simple is among what tests need.
+$(JAVA)/target/classpath: $(JAVA)/pom.xml $(shell find $(JAVA)/src/main -name '*.java') | deps-java
+	mvn --quiet --batch-mode --no-transfer-progress --file $(JAVA) compile dependency:build-classpath \
+		-Dmdep.outputFile=target/classpath -DincludeScope=test -DexcludeGroupIds=io.opentelemetry,org.junit.jupiter,org.junit.platform,org.opentest4j,org.apiguardian
+	touch $@
+
+.PHONY: language-java
+language-java: $(JAVA)/target/classpath
+	javac -Xlint:all,-processing,-classfile -cp "$(JAVA)/target/classes:$$(cat $(JAVA)/target/classpath)" -d $(GREETERS)/java/build $(GREETERS)/java/Greet.java
+
+.PHONY: test-languages
+test-languages: build languages ## Check `callfan demo --languages`
+	go build -o bin/testcount ./tools/testcount
+	bin/testcount $(TESTFLAGS) -tags languages -run '^TestLanguages' ./cmd/callfan
+
 .PHONY: quick
 quick: samples-deps ## Run all tests without the race detector and without lint
 	go test $(PACKAGES)
@@ -175,4 +215,5 @@ chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fau
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build $(JAVA)/target \
-		$(SAMPLES)/javascript/node_modules $(SAMPLES)/python/.venv $(SAMPLES)/java/target
+		$(SAMPLES)/javascript/node_modules $(SAMPLES)/python/.venv $(SAMPLES)/java/target \
+		$(GREETERS)/typescript/node_modules $(GREETERS)/*/build

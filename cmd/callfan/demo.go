@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"github.com/callfan/callfan/internal/config"
@@ -20,6 +22,7 @@ type demoCommand struct {
 	Calls       int            `help:"Calls of one round, all at once." zero:"" placeholder:"M"`
 	Rounds      int            `help:"Rounds of calls in one turn." zero:"" placeholder:"R"`
 	HandlerMS   int            `name:"handler-ms" help:"How long a handler takes." zero:"" placeholder:"H"`
+	Languages   languageList   `help:"Have one turn answered by executors in several languages at once; alone it means all of them. Works in a checkout of the repository only, after make languages." placeholder:"go,python,…"`
 	Concurrency int            `help:"How many handlers run at once." zero:"" placeholder:"N"`
 	NATS        config.Address `name:"nats" help:"Use this NATS server instead of the embedded one." env:"CALLFAN_DEMO_NATS" placeholder:"URL"`
 	Redis       config.Address `name:"redis" help:"Keep results in this Redis instead of JetStream." env:"CALLFAN_DEMO_REDIS" placeholder:"URL"`
@@ -37,7 +40,7 @@ func (c *demoCommand) Run(env environment) error {
 		return err
 	}
 	options := demo.Options{
-		Sessions: c.Sessions, Calls: c.Calls, Rounds: c.Rounds, HandlerMS: c.HandlerMS, Concurrency: c.Concurrency,
+		Sessions: c.Sessions, Calls: c.Calls, Rounds: c.Rounds, HandlerMS: c.HandlerMS, Languages: c.Languages, Concurrency: c.Concurrency,
 		NATSURL: c.NATS.Reveal(), Profile: simulator.Profile(c.Profile), Stall: c.Stall,
 		JSON: c.JSON, Out: env.stdout,
 		WorkerCommand: []string{self, "demo-worker", "--log-level", logging.LogLevel.String(), "--log-format", logging.LogFormat},
@@ -63,6 +66,19 @@ func (c *demoCommand) Run(env environment) error {
 		return fmt.Errorf("%w: --redis: %w", errUsage, err)
 	}
 	return errors.Join(err, report.Err())
+}
+
+// languageList is the value of --languages: names with commas between them, or nothing
+// for all.
+type languageList []string
+
+// Decode implements kong.MapperValue.
+func (l *languageList) Decode(ctx *kong.DecodeContext) error {
+	*l = demo.Languages()
+	if ctx.Scan.Peek().IsValue() {
+		*l = strings.Split(ctx.Scan.Pop().String(), ",")
+	}
+	return nil
 }
 
 // quieter is the logging of the demo and its executor: beside a picture of the calls

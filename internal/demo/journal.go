@@ -22,10 +22,12 @@ type journal struct {
 
 	mu     sync.Mutex
 	states map[call.State]int
+	// took are the times from the claim of a function's latest call to its result.
+	took map[string]time.Duration
 }
 
 func newJournal(show func(step)) *journal {
-	return &journal{began: time.Now(), show: show, states: map[call.State]int{}}
+	return &journal{began: time.Now(), show: show, states: map[call.State]int{}, took: map[string]time.Duration{}}
 }
 
 // Transition implements dispatcher.Observer.
@@ -36,6 +38,9 @@ func (j *journal) Transition(t dispatcher.Transition) {
 		j.states[t.From]--
 	}
 	j.states[t.To]++
+	if t.Registered && (t.To == call.Succeeded || t.To == call.Failed) {
+		j.took[t.Function] = t.Age
+	}
 	if j.show != nil {
 		j.show(step{t, time.Since(j.began)})
 	}
@@ -52,6 +57,13 @@ func (j *journal) Count(string) {}
 
 // Owned implements dispatcher.Observer.
 func (j *journal) Owned(int, int) {}
+
+// answerTime is how long it took from the claim of a function's call to its result.
+func (j *journal) answerTime(function string) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.took[function]
+}
 
 // progress is how many calls were claimed, have a saved result, and are settled.
 func (j *journal) progress() (claimed, saved, settled int) {

@@ -17,6 +17,10 @@ type Options struct {
 	// Sessions, Calls (at once in each round), Rounds and HandlerMS make a load when
 	// Sessions is not 0; otherwise the two questions are asked.
 	Sessions, Calls, Rounds, HandlerMS int
+	// Languages has one turn answered by executors in these languages, of Languages, in
+	// place of the two questions. They come from the checkout that the working directory
+	// is in (else ErrNoCheckout), and must have been prepared by `make languages`.
+	Languages []string
 	// Concurrency is how many handlers run at once. Defaults to 64, or to all calls of
 	// a round when they take time.
 	Concurrency int
@@ -76,6 +80,13 @@ func (o Options) Validate() error {
 	}
 	if o.Sessions == 0 && (o.Calls > 0 || o.Rounds > 0 || o.HandlerMS > 0) {
 		errs = append(errs, errors.New("--calls, --rounds and --handler-ms belong to a load; say how large by --sessions"))
+	}
+	if len(o.Languages) > 0 {
+		if o.Sessions > 0 {
+			errs = append(errs, errors.New("--languages shows one turn; leave out --sessions"))
+		}
+		_, err := chosen(o.Languages)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

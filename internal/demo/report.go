@@ -16,7 +16,7 @@ type Report struct {
 	// Turns counts those that were completed.
 	Turns int64 `json:"turns"`
 	Calls int64 `json:"calls"`
-	// Executed counts the runs of handlers.
+	// Executed counts the runs of handlers; with Options.Languages, the results that came.
 	Executed int64 `json:"executed"`
 	// Submitted counts the calls whose result the API accepted.
 	Submitted int64 `json:"submitted"`
@@ -27,6 +27,8 @@ type Report struct {
 	Doubled  int64 `json:"doubled"`
 	Batches  int64 `json:"batches"`
 	MaxBatch int   `json:"max_batch"`
+	// Languages counts the languages whose executor answered, with Options.Languages.
+	Languages int `json:"languages,omitempty"`
 	// WallMS is the time from the first session's creation to the last answer.
 	WallMS int64 `json:"wall_ms"`
 }

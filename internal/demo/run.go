@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		s.prefix = "demo-" + uuid.NewString()[:8]
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	for _, step := range []func(context.Context) error{s.openSimulator, s.openNATS, s.openDispatcher, s.openWorker} {
+	for _, step := range []func(context.Context) error{s.findCheckout, s.openSimulator, s.openNATS, s.openDispatcher, s.openExecutors} {
 		if err := step(ctx); err != nil {
 			return Report{}, err
 		}
@@ -66,7 +66,10 @@ type stage struct {
 	journal *journal
 	view    view
 	worker  *workerProcess
-	closes  []func() error
+	// root is the checkout, and languages the executors from it, with Options.Languages.
+	root      string
+	languages []*languageProcess
+	closes    []func() error
 }
 
 func (s *stage) onClose(f func() error) { s.closes = append(s.closes, f) }
@@ -201,6 +204,13 @@ func (s *stage) removeStreams(ctx context.Context) error {
 	return errors.Join(err, conn.Unprovision(ctx))
 }
 
+func (s *stage) openExecutors(ctx context.Context) error {
+	if len(s.Languages) > 0 {
+		return s.openLanguages(ctx)
+	}
+	return s.openWorker(ctx)
+}
+
 func (s *stage) openWorker(ctx context.Context) (err error) {
 	s.worker, err = startWorker(s.WorkerCommand, []string{
 		"NATS_URL=" + s.natsURL, "CALLFAN_PREFIX=" + s.prefix, fmt.Sprint("CALLFAN_CONCURRENCY=", s.Concurrency),
@@ -255,23 +265,40 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	if ctx.Err() != nil {
 		return Report{}, context.Cause(ctx)
 	}
-	if s.Sessions == 0 && !s.JSON {
+	answered := 0
+	var unanswered error
+	if s.Sessions == 0 {
 		for i, id := range ids {
-			_, answer, err := ask.Read(ctx, client, id)
+			calls, answer, err := ask.Read(ctx, client, id)
 			if err != nil {
 				return Report{}, err
 			}
-			fmt.Fprintf(s.Out, "\nuser:  %s\nagent: %s\n", list[i].question, answer)
+			if len(s.Languages) > 0 {
+				answered, unanswered = s.languagesAnswered(ctx, calls)
+			}
+			s.say("\nuser:  %s\nagent: %s\n", list[i].shown, answer)
 		}
+	}
+	counted, err := s.counted()
+	report := newReport(s.sim.Stats(), counted, wall)
+	report.Languages = answered
+	if s.JSON {
+		return report, errors.Join(err, stalled, unanswered, report.writeJSON(s.Out))
+	}
+	report.writeText(s.Out)
+	return report, errors.Join(err, stalled, unanswered)
+}
+
+// counted is how often handlers ran. Executors in other languages do not count: theirs
+// are the results that came.
+func (s *stage) counted() (WorkerReport, error) {
+	if s.worker == nil {
+		_, saved, _ := s.journal.progress()
+		return WorkerReport{Executed: saved, Calls: saved}, nil
 	}
 	counted, err := s.worker.stop()
 	s.worker = nil
-	report := newReport(s.sim.Stats(), counted, wall)
-	if s.JSON {
-		return report, errors.Join(err, stalled, report.writeJSON(s.Out))
-	}
-	report.writeText(s.Out)
-	return report, errors.Join(err, stalled)
+	return counted, err
 }
 
 // create makes the sessions through the official SDK and has them watched.

@@ -38,10 +38,14 @@ func short(id string) string {
 }
 
 // lines prints one line a step.
-type lines struct{ out io.Writer }
+type lines struct {
+	out io.Writer
+	// function is the width of the names of functions.
+	function int
+}
 
 func (v lines) step(s step) {
-	fmt.Fprintf(v.out, "%7.1f ms  %-14s %-14s %-12s  %s\n", ms(s.at), short(s.Key.Session), short(s.Key.Call), s.Function, words[s.To])
+	fmt.Fprintf(v.out, "%7.1f ms  %-14s %-14s %-*s  %s\n", ms(s.at), short(s.Key.Session), short(s.Key.Call), v.function, s.Function, words[s.To])
 }
 func (lines) progress(int, int, int) {}
 func (lines) close()                 {}
@@ -52,9 +56,11 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 type table struct {
 	out   io.Writer
 	width int
-	order []call.Key
-	rows  map[call.Key]step
-	drawn int
+	// function is the width of the names of functions.
+	function int
+	order    []call.Key
+	rows     map[call.Key]step
+	drawn    int
 }
 
 func (v *table) step(s step) {
@@ -73,10 +79,10 @@ func (v *table) step(s step) {
 		}
 		b.WriteString("\x1b[2K" + string(text) + "\n")
 	}
-	line("%-14s  %-14s  %-12s  %10s  %s", "session", "call", "function", "since (ms)", "state")
+	line("%-14s  %-14s  %-*s  %10s  %s", "session", "call", v.function, "function", "since (ms)", "state")
 	for _, k := range v.order {
 		r := v.rows[k]
-		line("%-14s  %-14s  %-12s  %10.1f  %s", short(k.Session), short(k.Call), r.Function, ms(r.at), words[r.To])
+		line("%-14s  %-14s  %-*s  %10.1f  %s", short(k.Session), short(k.Call), v.function, r.Function, ms(r.at), words[r.To])
 	}
 	v.drawn = len(v.order) + 1
 	_, _ = io.WriteString(v.out, b.String())
@@ -127,14 +133,18 @@ func (quiet) progress(int, int, int) {}
 func (quiet) close()                 {}
 
 func (o Options) view() view {
+	function := 12
+	for _, name := range o.Languages {
+		function = max(function, len(language{name: name}.function()))
+	}
 	switch {
 	case o.JSON:
 		return quiet{}
 	case o.Sessions > 0:
 		return &bar{out: o.Out, live: o.Live, total: o.calls()}
 	case o.Live:
-		return &table{out: o.Out, width: o.Width, rows: map[call.Key]step{}}
+		return &table{out: o.Out, width: o.Width, function: function, rows: map[call.Key]step{}}
 	default:
-		return lines{o.Out}
+		return lines{o.Out, function}
 	}
 }

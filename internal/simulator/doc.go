@@ -9,8 +9,9 @@
 //
 //	{"rounds":[[{"name":"f","arguments":{…}}, …], …],"say":"text"}
 //
-// makes the session require those calls, round after round, and then answer "say" (see [ParseScript]). Any other text
-// goes to a small built-in model that knows a few questions and uses the functions of agent.tools to answer them.
+// makes the session require those calls, round after round, and then answer "say" (see [ParseScript]), with
+// "say_results":true followed by what the calls came to. Any other text goes to a small built-in model that knows a few
+// questions and uses the functions of agent.tools to answer them.
 //
 // Responses have the same model and scripts: a script is the last user message of all items that a response continues,
 // by previous_response_id, by conversation or in its input, and one round of it is one response (with

@@ -8,10 +8,11 @@ import (
 type savedPlan struct {
 	Kind string `json:"kind"`
 	// Rounds to Round are those of a script; played rounds are null.
-	Rounds [][]savedScriptCall `json:"rounds,omitempty"`
-	Say    string              `json:"say,omitempty"`
-	Fail   string              `json:"fail,omitempty"`
-	Round  int                 `json:"round,omitempty"`
+	Rounds     [][]savedScriptCall `json:"rounds,omitempty"`
+	Say        string              `json:"say,omitempty"`
+	SayResults bool                `json:"say_results,omitempty"`
+	Fail       string              `json:"fail,omitempty"`
+	Round      int                 `json:"round,omitempty"`
 	// The rest is the built-in model's.
 	Chinese  bool     `json:"chinese,omitempty"`
 	Names    []string `json:"names,omitempty"` // customers, cities
@@ -66,7 +67,7 @@ func savePlan(p planner) *savedPlan {
 	switch p := p.(type) {
 	case *scriptedTurn:
 		return &savedPlan{
-			Kind: planScript, Say: p.script.Say, Fail: p.script.Fail, Round: p.round,
+			Kind: planScript, Say: p.script.Say, SayResults: p.script.SayResults, Fail: p.script.Fail, Round: p.round,
 			Rounds: each(p.script.Rounds, func(round []ScriptCall) []savedScriptCall { return each(round, saveScriptCall) }),
 		}
 	case sayTurn:
@@ -100,7 +101,7 @@ func (p *savedPlan) restore() (planner, error) {
 	switch p.Kind {
 	case planScript:
 		return &scriptedTurn{round: p.Round, script: Script{
-			Say: p.Say, Fail: p.Fail,
+			Say: p.Say, SayResults: p.SayResults, Fail: p.Fail,
 			Rounds: each(p.Rounds, func(round []savedScriptCall) []ScriptCall { return each(round, savedScriptCall.restore) }),
 		}}, nil
 	case planSay:

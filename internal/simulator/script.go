@@ -13,6 +13,8 @@ type Script struct {
 	Rounds [][]ScriptCall `json:"rounds"`
 	// Say is the assistant's answer after the last round.
 	Say string `json:"say"`
+	// SayResults adds the result of each call to the answer, a line each, in the order of the calls.
+	SayResults bool `json:"say_results"`
 	// Fail, when set, ends the turn as failed with this error code instead of answering (e.g. "server_error").
 	Fail string `json:"fail"`
 	// Refuse and Incomplete are for the Responses API: the answer is a refusal of this text; the last response ends as
@@ -57,12 +59,12 @@ func ParseScript(text string) (script Script, ok bool, err error) {
 		return Script{}, false, nil
 	}
 	var fields struct {
-		Rounds *[][]ScriptCall `json:"rounds"`
-		Say    *string         `json:"say"`
-		Fail   string          `json:"fail"`
-
-		Refuse     string `json:"refuse"`
-		Incomplete string `json:"incomplete"`
+		Rounds     *[][]ScriptCall `json:"rounds"`
+		Say        *string         `json:"say"`
+		SayResults bool            `json:"say_results"`
+		Fail       string          `json:"fail"`
+		Refuse     string          `json:"refuse"`
+		Incomplete string          `json:"incomplete"`
 	}
 	dec := json.NewDecoder(strings.NewReader(trimmed))
 	dec.DisallowUnknownFields()
@@ -83,7 +85,7 @@ func ParseScript(text string) (script Script, ok bool, err error) {
 	if fields.Say != nil {
 		script.Say = *fields.Say
 	}
-	script.Fail, script.Refuse, script.Incomplete = fields.Fail, fields.Refuse, fields.Incomplete
+	script.SayResults, script.Fail, script.Refuse, script.Incomplete = fields.SayResults, fields.Fail, fields.Refuse, fields.Incomplete
 	return script, true, script.check()
 }
 
@@ -147,7 +149,7 @@ type scriptedTurn struct {
 	round  int
 }
 
-func (t *scriptedTurn) next(func() []answer) step {
+func (t *scriptedTurn) next(all func() []answer) step {
 	if t.round < len(t.script.Rounds) {
 		calls := t.script.Rounds[t.round]
 		// A played round is not needed any more; finished turns should not hold their scripts.
@@ -155,7 +157,13 @@ func (t *scriptedTurn) next(func() []answer) step {
 		t.round++
 		return step{calls: calls}
 	}
-	return step{say: t.script.Say, fail: t.script.Fail, refuse: t.script.Refuse, incomplete: t.script.Incomplete}
+	say := []string{t.script.Say}
+	if t.script.SayResults {
+		for _, a := range all() {
+			say = append(say, a.text)
+		}
+	}
+	return step{say: strings.Join(say, "\n"), fail: t.script.Fail, refuse: t.script.Refuse, incomplete: t.script.Incomplete}
 }
 
 // outputText returns the text of an accepted output: a JSON string, or the texts of a content array.

@@ -62,7 +62,8 @@ func TestRestartInTheMiddleOfAScript(t *testing.T) {
 	d := startDurable(t, simulator.Config{})
 	const first, second = `{"z": 9007199254740993,"a":"<&>","z":1e400}`, `{"b" :"\u003c"}`
 	id := d.create(t, `{"rounds":[[{"name":"f","arguments":`+first+`,"call_id":"a"},{"name":"f","call_id":"b"}],`+
-		`[{"name":"f","arguments":`+second+`,"call_id":"c"}]],"say":"fertig <b>"}`, "f")
+		`[{"name":"f","arguments":`+second+`,"call_id":"c"}]],"say":"fertig <b>","say_results":true}`, "f")
+	const answer = "fertig <b>\né <x> é\ntwo\nthree"
 	before := d.get(t, id)
 	turn := before.RequiredActions[0].TurnID
 	const output = `"\u00e9 <x> é"`
@@ -88,11 +89,11 @@ func TestRestartInTheMiddleOfAScript(t *testing.T) {
 	require.Equal(t, "c", third.CallID)
 	require.Equal(t, second, third.JSON.Arguments.Raw())
 	require.NoError(t, d.post(t, id, "", success(third, "three")))
-	require.Equal(t, "fertig <b>", d.lastText(t, id))
+	require.Equal(t, answer, d.lastText(t, id))
 
 	d.restart()
 	require.Equal(t, openai.AgentSessionStatusIdle, d.get(t, id).Status)
-	require.Equal(t, "fertig <b>", d.lastText(t, id))
+	require.Equal(t, answer, d.lastText(t, id))
 	results, err := d.sim.Results(id)
 	require.NoError(t, err)
 	require.Len(t, results, 3)

@@ -70,7 +70,8 @@ func TestReadmeCommandsAreAllRun(t *testing.T) {
 	run := []string{
 		"./cmd/callfan demo\n", "./cmd/callfan dev\n", "./examples/first\n", "./cmd/executor examples/executor-exec/functions.yaml\n",
 		"./cmd/callfan ask \"Look", "./cmd/dispatcher --select ", // by the tests below
-		"make test\n", // it runs them
+		"make test\n",                      // it runs them
+		"./cmd/callfan demo --languages\n", // by make test-languages
 	}
 	blocks := readmeBlocks(t, "sh")
 	for _, block := range blocks {
