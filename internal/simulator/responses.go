@@ -81,13 +81,13 @@ func (s *Simulator) answerCreation(w http.ResponseWriter, r *http.Request, req *
 }
 
 // newResponse makes a response of a request that fits what came before it.
-func (s *Simulator) newResponse(req *responseRequest) (made *response, err error) {
+func (s *Simulator) newResponse(req *responseRequest) (_ *response, err error) {
 	base, conv, err := s.contextFor(req)
 	if err != nil {
 		return nil, err
 	}
 	s.responses.receive(req.input)
-	made = &response{
+	made := &response{
 		sim: s, id: newID("resp_"), created: time.Now(), background: req.background, stored: req.store,
 		streamed: req.stream, echo: req.appendEcho(nil), previous: req.previous, metadata: req.fields["metadata"],
 		base: base, input: req.input, conversation: conv, status: responseInProgress, changed: make(chan struct{}),

@@ -2,6 +2,7 @@ package simulator_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -84,6 +85,9 @@ func answered(last *responses.Response, handler func(name, arguments string) str
 func (b *bench) respond(t *testing.T, params responses.ResponseNewParams) *responses.Response {
 	t.Helper()
 	made, err := b.client.Responses.New(testContext(t), params)
+	if refused := (*openai.Error)(nil); errors.As(err, &refused) {
+		require.NoError(t, err, refused.Message)
+	}
 	require.NoError(t, err)
 	return made
 }
