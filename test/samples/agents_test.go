@@ -2,7 +2,6 @@ package samples
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -61,17 +60,13 @@ func TestReturnResult(t *testing.T) {
 // recorded returns the outputs that the simulator accepted for a session, in the order of the calls.
 func recorded(t *testing.T, url, session string) []string {
 	t.Helper()
-	response, err := http.Get(url + "/_sim/results?session=" + session) //nolint:noctx // a test on loopback
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Equal(t, http.StatusOK, response.StatusCode, "session %q", session)
 	var body struct {
 		Results []struct {
 			Success bool   `json:"success"`
 			Output  string `json:"output"`
 		} `json:"results"`
 	}
-	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
+	require.NoError(t, json.Unmarshal(get(t, url+"/_sim/results?session="+session), &body))
 	var outputs []string
 	for _, result := range body.Results {
 		require.True(t, result.Success)
