@@ -34,8 +34,8 @@ type Config struct {
 	QueueDelay time.Duration
 	// StreamDelay is the time before every event of a streamed response. Zero sends them as they are made.
 	StreamDelay time.Duration
-	// StateFile keeps sessions with their turns, items, calls and accepted results, agents and counts over a restart; a
-	// turn that was running goes on. It is read by [New], and replaced at [Simulator.Close] and at most once a second
+	// StateFile keeps sessions with their turns, items, calls and accepted results, agents, responses, conversations and
+	// counts over a restart; a turn that was running goes on, and a response that was being made is made anew. It is read by [New], and replaced at [Simulator.Close] and at most once a second
 	// while something changes, so a killed process loses the last second. Streams, webhook endpoints and the fault plan
 	// are not in it. One simulator at a time may use a file; the caller sees to it. Empty keeps nothing.
 	StateFile string
@@ -111,6 +111,9 @@ func New(cfg Config) (*Simulator, error) {
 	s.handler = s.routes()
 	for ses := range s.sessions.walk(nil, false) {
 		ses.resume()
+	}
+	for _, r := range s.responses.all() {
+		r.resume()
 	}
 	return s, nil
 }

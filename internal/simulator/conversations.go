@@ -11,6 +11,7 @@ import (
 type conversation struct {
 	id        string
 	createdAt int64
+	pinned    bool // a fixture
 
 	mu       sync.Mutex
 	metadata json.RawMessage
@@ -137,7 +138,7 @@ func (s *Simulator) updateConversation(w http.ResponseWriter, r *http.Request, c
 }
 
 func (s *Simulator) deleteConversation(w http.ResponseWriter, _ *http.Request, c *conversation) error {
-	if !s.cfg.Fixtures {
+	if !c.pinned {
 		s.responses.mu.Lock()
 		delete(s.responses.conversations, c.id)
 		s.responses.mu.Unlock()
@@ -200,7 +201,7 @@ func (s *Simulator) getConversationItem(w http.ResponseWriter, r *http.Request, 
 func (s *Simulator) deleteConversationItem(w http.ResponseWriter, r *http.Request, c *conversation) error {
 	c.mu.Lock()
 	i, err := c.index(r.PathValue("item"))
-	if err == nil && !s.cfg.Fixtures {
+	if err == nil && !c.pinned {
 		c.items = slices.Delete(slices.Clone(c.items), i, i+1)
 	}
 	c.mu.Unlock()

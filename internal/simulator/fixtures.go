@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -38,4 +39,25 @@ func (s *Simulator) prepareFixtures() {
 		approvals: []string{"request_id"},
 	}
 	s.sessions.add(ses)
+	s.prepareResponseFixtures()
+}
+
+// prepareResponseFixtures makes the responses and conversations that openai-go's own tests address.
+func (s *Simulator) prepareResponseFixtures() {
+	said := func(id string) *responseItem {
+		it := newMessageItem("user", []byte(`[{"type":"input_text","text":"fixture"}]`), "fixture")
+		it.raw, it.id = bytes.Replace(it.raw, []byte(it.id), []byte(id), 1), id
+		return it
+	}
+	req := responseRequest{fields: map[string]json.RawMessage{"model": json.RawMessage(`"model"`)}}
+	for _, id := range []string{"resp_677efb5139a88190b512bc3fef8e535d", "response_id"} {
+		s.responses.add(&response{
+			sim: s, id: id, created: time.Now(), completed: time.Now(), background: true, stored: true, pinned: true,
+			echo: req.appendEcho(nil), input: []*responseItem{said("msg_" + id)}, generation: &generation{},
+			status: responseCompleted, changed: make(chan struct{}),
+		})
+	}
+	for _, id := range []string{"conv_123", "string"} {
+		s.putConversation(&conversation{id: id, createdAt: unixNow(), items: []*responseItem{said("msg_abc")}, pinned: true})
+	}
 }

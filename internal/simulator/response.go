@@ -28,6 +28,7 @@ type response struct {
 	echo       []byte // the repeated parameters, as JSON fields
 	previous   string
 	metadata   []byte
+	pinned     bool // a fixture
 	// base are the items before this response's own input.
 	base, input  []*responseItem
 	conversation *conversation // nil without

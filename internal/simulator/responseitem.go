@@ -295,7 +295,8 @@ func (it *responseItem) readCallID(id *string, param string, optional bool) erro
 func (it *responseItem) readAnswer(f *itemFields, param string) error {
 	// An output may come from a tool that the model did not call; then it names the tool.
 	named := it.kind == kindFunctionOutput && f.Name != nil && *f.Name != ""
-	if err := it.readCallID(f.CallID, param, named); err != nil {
+	own := it.kind == kindSearchOutput && f.Execution != nil && *f.Execution == "server"
+	if err := it.readCallID(f.CallID, param, named || own); err != nil {
 		return err
 	}
 	it.caller = f.Caller

@@ -65,6 +65,16 @@ func (r *response) run() {
 	r.play()
 }
 
+// resume plays a response that a restart interrupted.
+func (r *response) resume() {
+	r.mu.Lock()
+	ended := r.status.ended()
+	r.mu.Unlock()
+	if !ended {
+		r.run()
+	}
+}
+
 func (s *Simulator) answerCreation(w http.ResponseWriter, r *http.Request, req *responseRequest, made *response) error {
 	if req.stream {
 		made.serve(w, r, 0, req.obfuscate)
@@ -237,7 +247,7 @@ func (s *Simulator) cancelResponse(w http.ResponseWriter, _ *http.Request, found
 // deleteResponse forgets a response; one that is running is cancelled.
 func (s *Simulator) deleteResponse(w http.ResponseWriter, _ *http.Request, found *response) error {
 	found.step(func() { found.end(responseCancelled) })
-	if !s.cfg.Fixtures {
+	if !found.pinned {
 		s.responses.remove(found)
 	}
 	b := appendString([]byte(`{"id":`), found.id)

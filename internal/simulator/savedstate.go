@@ -15,6 +15,8 @@ type savedState struct {
 	Stats    Stats          `json:"stats"`
 	Agents   []savedAgent   `json:"agents,omitempty"`
 	Sessions []savedSession `json:"sessions,omitempty"`
+	// Responses is the Responses API.
+	Responses *savedResponses `json:"responses,omitempty"`
 	// Deleted are the ids of sessions whose deletion may be asked for again.
 	Deleted []string `json:"deleted,omitempty"`
 }
@@ -23,7 +25,7 @@ type savedState struct {
 func (s *Simulator) save() savedState {
 	state := savedState{
 		Version: stateVersion, Stats: s.Stats(), Agents: each(s.agents.all(), saveAgent),
-		Deleted: s.sessions.deletedIDs(),
+		Responses: s.saveResponses(), Deleted: s.sessions.deletedIDs(),
 	}
 	for ses := range s.sessions.walk(nil, false) {
 		if ses.pinned { // fixtures are made anew
@@ -68,6 +70,9 @@ func (s *Simulator) restore(raw []byte) error {
 		}
 	}
 	s.sessions.markDeleted(state.Deleted)
+	if err := s.restoreResponses(state.Responses); err != nil {
+		return err
+	}
 	s.stats.restore(state.Stats, pending)
 	s.faults.restoreCounts(state.Stats.FaultsFired)
 	return nil
@@ -91,6 +96,11 @@ func (c *counters) restore(st Stats, pending int64) {
 	c.streams.Store(st.Streams)
 	c.webhooksDelivered.Store(st.WebhooksDelivered)
 	c.webhooksFailed.Store(st.WebhooksFailed)
+	c.responses.Store(st.Responses)
+	c.responseStreams.Store(st.ResponseStreams)
+	for i, status := range responseEnds {
+		c.responseEnds[i].Store(st.ResponsesByStatus[string(status)])
+	}
 	for i, endpoint := range endpoints {
 		c.requests[i].Store(st.Requests[endpoint])
 	}
