@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
@@ -123,10 +124,11 @@ func TestRequiredAction(t *testing.T) {
 			`{"rounds":[[{"name":"get_customer","arguments":{"customer_id":"123"},"call_id":"call_123"}]]}`)},
 	})
 	require.NoError(t, err)
-	for session.Status != openai.AgentSessionStatusRequiresAction {
+	require.Eventually(t, func() bool {
 		session, err = api.Beta.Agents.Sessions.Get(t.Context(), session.ID)
-		require.NoError(t, err)
-	}
+		return err != nil || session.Status == openai.AgentSessionStatusRequiresAction
+	}, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, err)
 	require.Len(t, session.RequiredActions, 1)
 	var want, got map[string]any
 	raw, err := os.ReadFile("required_action.json")
