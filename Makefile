@@ -13,6 +13,8 @@ TYPESCRIPT := sdk/typescript
 JAVA := sdk/java
 SAMPLES := test/samples
 GREETERS := examples/languages
+BENCH_LANGUAGES := test/bench/languages
+BENCH_FLAGS ?=
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time.
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
@@ -158,9 +160,10 @@ language-java: $(JAVA)/target/classpath
 	javac -Xlint:all,-processing,-classfile -cp "$(JAVA)/target/classes:$$(cat $(JAVA)/target/classpath)" -d $(GREETERS)/java/build $(GREETERS)/java/Greet.java
 
 .PHONY: test-languages
-test-languages: build languages ## Check `callfan demo --languages`
+test-languages: build languages bench-languages-build ## Check `callfan demo --languages`, and that `make bench-languages` works
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) -tags languages -run '^TestLanguages' ./cmd/callfan
+	bin/bench-languages -rounds 1 -calls 100 -time 1s
 
 .PHONY: quick
 quick: samples-deps ## Run all tests without the race detector and without lint
@@ -192,6 +195,19 @@ cross: ## Build the three programs for linux, darwin and windows on amd64 and ar
 .PHONY: bench
 bench: ## Run the benchmarks; BENCH selects them by a regular expression
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PACKAGES)
+
+# Each executor is measured in turns, for three rounds of 10 s at most. Linux only.
+.PHONY: bench-languages
+bench-languages: bench-languages-build ## Measure the executors of all languages, with a handler that does nothing; BENCH_FLAGS='-only python -rounds 1'
+	bin/bench-languages $(BENCH_FLAGS)
+
+.PHONY: bench-languages-build
+bench-languages-build: build languages
+	CGO_ENABLED=0 go build -o bin/ github.com/nats-io/nats-server/v2
+	CGO_ENABLED=0 go build -o bin/bench-languages ./$(BENCH_LANGUAGES)
+	CGO_ENABLED=0 go build -o bin/bench-bare ./$(BENCH_LANGUAGES)/bare
+	CGO_ENABLED=0 go build -o bin/bench-go ./$(BENCH_LANGUAGES)/noop/go
+	javac -cp "$(JAVA)/target/classes:$$(cat $(JAVA)/target/classpath)" -d bin/bench-java $(BENCH_LANGUAGES)/noop/java/Noop.java
 
 .PHONY: chaos
 chaos: deps ## Prove by fault injection that nothing is lost or doubled; CHAOS_TIME=3m, SEED=n, BUG=no-fence (docs/chaos.md)
