@@ -121,6 +121,9 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 		return err
 	}
 	d.metrics.CountParked(running.Parked)
+	if err := d.openWebhooks(running, nil); err != nil {
+		return err
+	}
 	d.state.started(running, registry)
 
 	var tasks sync.WaitGroup

@@ -53,9 +53,9 @@ type service struct {
 	client openai.Client
 }
 
-func startService(t *testing.T) *service {
+func startService(t *testing.T, webhooks ...simulator.WebhookEndpoint) *service {
 	t.Helper()
-	sim, err := simulator.New(simulator.Config{})
+	sim, err := simulator.New(simulator.Config{Webhooks: webhooks})
 	require.NoError(t, err)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
 	"github.com/callfan/callfan/internal/sources"
+	"github.com/callfan/callfan/internal/webhooks"
 	"github.com/callfan/callfan/pkg/queue"
 	"github.com/callfan/callfan/pkg/results"
 	"github.com/callfan/callfan/pkg/results/kvstore"
@@ -56,6 +57,9 @@ type Options struct {
 	Listen string
 	// AdminToken guards the admin API; needed when Listen is not loopback.
 	AdminToken string
+	// WebhookListen is the address on which OpenAI's webhooks are received; empty means
+	// none. WebhookSecret is their signing secret, needed then.
+	WebhookListen, WebhookSecret string
 	// Logger defaults to slog.Default.
 	Logger *slog.Logger
 
@@ -103,6 +107,9 @@ func (o Options) validate() error {
 	}
 	if o.Listen != "" {
 		errs = append(errs, ops.CheckAddress(o.Listen, o.AdminToken))
+	}
+	if o.WebhookListen != "" {
+		errs = append(errs, webhooks.Check(o.WebhookListen, o.WebhookSecret))
 	}
 	if o.SessionsFile != "" {
 		_, err := sources.File{Path: o.SessionsFile}.Load()

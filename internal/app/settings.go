@@ -42,6 +42,7 @@ func FromConfig(c config.Dispatcher) (Options, error) {
 		},
 		Sessions: c.Session, SessionsFile: c.SessionsFile, PollInterval: c.PollInterval, NoStream: !c.Stream,
 		Listen: c.Listen, AdminToken: c.AdminToken.Reveal(),
+		WebhookListen: c.WebhookListen, WebhookSecret: c.WebhookSecret.Reveal(),
 	}
 	for _, s := range c.Select {
 		o.Selectors = append(o.Selectors, sources.Selector(s))

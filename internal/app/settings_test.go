@@ -54,6 +54,9 @@ var settings = map[string]struct {
 	"redis-prefix":        {"p", func(o app.Options) any { return o.Redis.Prefix }, "p"},
 	"retention":           {"2h", func(o app.Options) any { return []any{o.KV.Retention, o.Redis.Retention} }, []any{2 * time.Hour, 2 * time.Hour}},
 
+	"webhook-listen":      {"127.0.0.1:1", func(o app.Options) any { return o.WebhookListen }, "127.0.0.1:1"},
+	"webhook-secret-file": {"@0123456789abcdef", func(o app.Options) any { return o.WebhookSecret }, "0123456789abcdef"},
+
 	"session":       {"a,b", func(o app.Options) any { return o.Sessions }, []string{"a", "b"}},
 	"sessions-file": {"f", func(o app.Options) any { return o.SessionsFile }, "f"},
 	"select":        {"agent=A", func(o app.Options) any { return o.Selectors }, []sources.Selector{{AgentID: "A"}}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
+	"github.com/callfan/callfan/internal/webhooks"
 	"github.com/callfan/callfan/pkg/queue"
 	"github.com/callfan/callfan/pkg/results"
 )
@@ -21,6 +22,7 @@ type state struct {
 	storeErr error
 	running  *dispatcher.Dispatcher
 	registry *queue.Registry
+	webhooks *webhooks.Server
 	// joined: the leases were renewed at least once.
 	joined bool
 	begun  chan struct{}
@@ -34,11 +36,12 @@ func (s *state) set(change func()) {
 	change()
 }
 
-func (s *state) setDoor(door *ops.Server)  { s.set(func() { s.door = door }) }
-func (s *state) setConn(conn *queue.Conn)  { s.set(func() { s.conn = conn }) }
-func (s *state) setStore(st results.Store) { s.set(func() { s.store = st }) }
-func (s *state) noStore(err error)         { s.set(func() { s.storeErr = err }) }
-func (s *state) owned()                    { s.set(func() { s.joined = true }) }
+func (s *state) setDoor(door *ops.Server)       { s.set(func() { s.door = door }) }
+func (s *state) setConn(conn *queue.Conn)       { s.set(func() { s.conn = conn }) }
+func (s *state) setStore(st results.Store)      { s.set(func() { s.store = st }) }
+func (s *state) setWebhooks(w *webhooks.Server) { s.set(func() { s.webhooks = w }) }
+func (s *state) noStore(err error)              { s.set(func() { s.storeErr = err }) }
+func (s *state) owned()                         { s.set(func() { s.joined = true }) }
 
 func (s *state) started(d *dispatcher.Dispatcher, r *queue.Registry) {
 	s.set(func() { s.running, s.registry = d, r })

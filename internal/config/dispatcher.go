@@ -17,6 +17,7 @@ type Dispatcher struct {
 	Replica      `embed:"" group:"Replicas"`
 	Installation `embed:"" group:"Installation (the same for all replicas)"`
 	Operations   `embed:"" group:"Operations"`
+	Webhooks     `embed:"" group:"Webhooks"`
 }
 
 // OpenAI says which API to talk to, and as whom.
@@ -107,4 +108,10 @@ type Installation struct {
 type Operations struct {
 	Listen     string `help:"Address for health, metrics and the admin API; empty turns them off. Others than loopback need an admin token." default:"127.0.0.1:8420" env:"CALLFAN_LISTEN"`
 	AdminToken Secret `name:"admin-token-file" help:"File with the token that the admin API asks for. The token itself is taken from CALLFAN_ADMIN_TOKEN." secret:"CALLFAN_ADMIN_TOKEN" env:"CALLFAN_ADMIN_TOKEN_FILE" placeholder:"FILE"`
+}
+
+// Webhooks says where OpenAI reaches the program.
+type Webhooks struct {
+	WebhookListen string `help:"Address on which OpenAI's webhooks are received, at /webhooks/openai; the only one that has to be reachable from outside. Empty turns them off." env:"CALLFAN_WEBHOOK_LISTEN" placeholder:"HOST:PORT"`
+	WebhookSecret Secret `name:"webhook-secret-file" help:"File with the signing secret of the webhook endpoint. The secret itself is taken from OPENAI_WEBHOOK_SECRET." secret:"OPENAI_WEBHOOK_SECRET" env:"OPENAI_WEBHOOK_SECRET_FILE" placeholder:"FILE"`
 }

@@ -125,6 +125,13 @@ func (d *Dispatcher) Nudge(id, trigger string) {
 	}
 }
 
+// Serves says whether this replica serves the session: it owns its partition, and the
+// session is watched or has open calls.
+func (d *Dispatcher) Serves(id string) bool {
+	p := d.partition(call.Partition(id, d.cfg.Partitions))
+	return p != nil && p.lookup(id) != nil
+}
+
 // Standing answers an executor that asks about a call before running it again.
 func (d *Dispatcher) Standing(ctx context.Context, q call.Question) (call.Standing, error) {
 	recs, err := d.store.Get(ctx, []call.Key{q.Key})

@@ -35,6 +35,7 @@ type Metrics struct {
 	requestsTotal    *prometheus.CounterVec
 	requestSeconds   *prometheus.HistogramVec
 	eventsTotal      *prometheus.CounterVec
+	webhooksTotal    *prometheus.CounterVec
 	partitionsOwned  prometheus.Gauge
 	sessionsServed   prometheus.Gauge
 
@@ -63,6 +64,7 @@ func NewMetrics(version string) *Metrics {
 		requestSeconds: histograms("api_request_seconds", "Time of requests to the API.",
 			prometheus.ExponentialBuckets(0.005, 2, 13), "operation"),
 		eventsTotal:     counters("events_total", "Rare events that operators watch.", "event"),
+		webhooksTotal:   counters("webhooks_total", "OpenAI's webhooks, by what became of them.", "type", "result"),
 		partitionsOwned: gauge("partitions_owned", "Partitions that this replica owns."),
 		sessionsServed:  gauge("sessions_served", "Sessions that this replica serves."),
 		ages:            newAges(),
@@ -75,7 +77,7 @@ func NewMetrics(version string) *Metrics {
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(m.claimedTotal, m.answeredTotal, m.transitionsTotal, m.stageSeconds, m.ageSeconds,
-		m.batchAnswers, m.batchBytes, m.requestsTotal, m.requestSeconds, m.eventsTotal, m.partitionsOwned,
+		m.batchAnswers, m.batchBytes, m.requestsTotal, m.requestSeconds, m.eventsTotal, m.webhooksTotal, m.partitionsOwned,
 		m.sessionsServed, parked, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, event := range events {
 		m.eventsTotal.WithLabelValues(event) // so that a rate shows the first one
@@ -184,6 +186,9 @@ func (m *Metrics) Batch(answers, bytes int) {
 
 // Count counts one of the rare events.
 func (m *Metrics) Count(event string) { m.eventsTotal.WithLabelValues(event).Inc() }
+
+// Webhook counts one webhook.
+func (m *Metrics) Webhook(event, result string) { m.webhooksTotal.WithLabelValues(event, result).Inc() }
 
 // Owned notes what this replica serves.
 func (m *Metrics) Owned(partitions, sessions int) {

@@ -36,6 +36,7 @@ func exercise(m *ops.Metrics) {
 	m.Count(dispatcher.EventResent)
 	m.Owned(64, 7)
 	m.CountParked(func() int { return 3 })
+	m.Webhook("response.completed", "accepted")
 }
 
 func samples(t *testing.T, m *ops.Metrics) string {
@@ -65,6 +66,7 @@ func TestMetrics(t *testing.T) {
 		`callfan_api_requests_total{class="ok",operation="submit"} 1`,
 		`callfan_api_request_seconds_count{operation="submit"} 1`,
 		`callfan_events_total{event="resent"} 1`,
+		`callfan_webhooks_total{result="accepted",type="response.completed"} 1`,
 		`callfan_events_total{event="forged_outcome"} 0`,
 		`callfan_partitions_owned 64`,
 		`callfan_calls_parked 3`,

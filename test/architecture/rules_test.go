@@ -17,6 +17,7 @@ var adapters = []string{
 	"pkg/results/kvstore",    // JetStream KV
 	"internal/agents",        // the OpenAI Agents API
 	"internal/responses",     // the OpenAI Responses API
+	"internal/webhooks",      // OpenAI's webhooks
 }
 
 // wiring holds the packages that put adapters together.
@@ -39,6 +40,8 @@ var onlyImports = map[string][]string{
 	},
 	"internal/runs": {
 		"pkg/call",
+		"internal/toollist",
+		"golang.org/x/sync/errgroup",
 		"github.com/cenkalti/backoff/v4",
 	},
 	"internal/responses": {
@@ -50,6 +53,10 @@ var onlyImports = map[string][]string{
 		openai + "/openai-go/v3/option",
 		openai + "/openai-go/v3/packages/ssestream",
 		openai + "/openai-go/v3/responses",
+	},
+	"internal/webhooks": {
+		openai + "/openai-go/v3/option",
+		openai + "/openai-go/v3/webhooks",
 	},
 }
 
@@ -101,6 +108,11 @@ var neverLinks = []struct {
 		packages: []string{"internal/responses"},
 		links:    []string{nats, redis, prometheus, "internal/dispatcher"},
 		because:  "responses is the adapter to the OpenAI Responses API",
+	},
+	{
+		packages: []string{"internal/webhooks"},
+		links:    []string{nats, redis, prometheus, "internal/dispatcher", "internal/runs"},
+		because:  "webhooks receives, and whoever wires it says what follows",
 	},
 	{
 		packages: []string{"internal/apiclient"},

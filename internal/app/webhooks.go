@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+
+	"github.com/callfan/callfan/internal/dispatcher"
+	"github.com/callfan/callfan/internal/webhooks"
+)
+
+// triggerWebhook says that a webhook asked to look at a session.
+const triggerWebhook = "webhook"
+
+// openWebhooks receives OpenAI's webhooks. finished is told of responses that have
+// ended; nil leaves them alone.
+func (d *Dispatcher) openWebhooks(running *dispatcher.Dispatcher, finished func(ctx context.Context, response string) error) error {
+	if d.opts.WebhookListen == "" {
+		return nil
+	}
+	server, err := webhooks.New(webhooks.Config{
+		Listen: d.opts.WebhookListen, Secret: d.opts.WebhookSecret, Finished: finished,
+		ActionRequired: func(session string) bool {
+			running.Nudge(session, triggerWebhook)
+			return running.Serves(session)
+		},
+		Count: d.metrics.Webhook, Logger: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.state.setWebhooks(server)
+	d.closes.push("webhooks", server.Close)
+	return nil
+}
+
+// WebhookAddr is the host:port of the webhooks; empty without, and before they are received.
+func (d *Dispatcher) WebhookAddr() string {
+	d.state.mu.Lock()
+	defer d.state.mu.Unlock()
+	if d.state.webhooks == nil {
+		return ""
+	}
+	return d.state.webhooks.Addr()
+}

@@ -1,0 +1,76 @@
+package app_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callfan/callfan/internal/simulator"
+	"github.com/callfan/callfan/internal/testservers"
+)
+
+const webhookSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+
+// front stands before a dispatcher, as what ends TLS does.
+type front struct {
+	server *httptest.Server
+	to     atomic.Pointer[string]
+}
+
+func startFront(t *testing.T) *front {
+	t.Helper()
+	f := &front{}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", *f.to.Load() },
+		Transport: &http.Transport{DisableKeepAlives: true},
+	}
+	f.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.to.Load() == nil {
+			w.WriteHeader(http.StatusNoContent) // lost
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+// TestWebhooksTellOfCalls: without streams, and with a watchdog that does not come by.
+func TestWebhooksTellOfCalls(t *testing.T) {
+	t.Parallel()
+	front := startFront(t)
+	nats := testservers.NATS(t)
+	api := startService(t, simulator.WebhookEndpoint{URL: front.server.URL + "/webhooks/openai", Secret: webhookSecret})
+	session := api.create(t, "hello", nil)
+	api.awaitTurns(t, 1)
+	o := options(t, api, nats.URL())
+	o.NoStream, o.Dispatcher.Watchdog = true, time.Hour
+	o.WebhookListen, o.WebhookSecret = "127.0.0.1:0", webhookSecret
+	o.Sessions = []string{session}
+	d := run(t, o)
+	startExecutor(t, nats.URL())
+	door := d.door(t)
+	require.Eventually(t, func() bool {
+		list, err := door.Sessions(t.Context())
+		return err == nil && len(list) == 1 && list[0].Retrieved != nil
+	}, patience, 20*time.Millisecond, "the session is not served")
+	address := d.WebhookAddr()
+	front.to.Store(&address)
+
+	elsewhere := api.create(t, oneCall, nil)
+	require.NotEqual(t, session, elsewhere)
+	require.NoError(t, api.client.Beta.Agents.Sessions.Events.New(t.Context(), session, openai.BetaAgentSessionEventNewParams{
+		Events: []openai.AgentSessionInputParamUnion{openai.AgentSessionInputParamOfParamAgentSessionInputMessage(
+			[]openai.AgentSessionInputMessageParam{{Content: []openai.InputContentParamUnion{openai.InputContentParamOfParamInputText(oneCall)}}})},
+	}))
+	api.awaitTurns(t, 2)
+	_, metrics := get(t, "http://"+d.Addr()+"/metrics")
+	require.Contains(t, metrics, `callfan_webhooks_total{result="accepted",type="agent.session.action_required"} 1`)
+	require.Contains(t, metrics, `callfan_webhooks_total{result="elsewhere",type="agent.session.action_required"} 1`)
+}
