@@ -135,17 +135,6 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-func TestOutputLimit(t *testing.T) {
-	t.Parallel()
-	b := start(t, simulator.Config{})
-	made := b.respond(t, request(`{"rounds":[[{"name":"f"}]],"say":"ok"}`, plainTool("f")))
-	longest := strings.Repeat("x", 10_485_760)
-	_, err := b.client.Responses.New(testContext(t), following(made, answered(made, func(string, string) string { return longest + "x" })))
-	requireRefusal(t, err, 400, "input[0].output", "string_above_max_length", "Invalid 'input[0].output': string too long. Expected a "+
-		"string with maximum length 10485760, but got a string with length 10485761 instead.")
-	b.respond(t, following(made, answered(made, func(string, string) string { return longest })))
-}
-
 func TestCallsAndOutputsBelongTogether(t *testing.T) {
 	t.Parallel()
 	b := start(t, simulator.Config{})
