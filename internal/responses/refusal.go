@@ -29,14 +29,14 @@ func createRefusal(err error) error {
 }
 
 // missingOutput is the call of which the API says that its output is missing, or of an
-// output that there is no such call; empty when it says neither.
+// output that there is no such call; empty when it says neither. The id is the last word:
+// "No tool output found for function call call_1."
 func missingOutput(message string) string {
-	_, rest, ok := strings.Cut(message, "found for function call")
-	if !ok {
+	if !strings.HasPrefix(message, "No tool output found for ") && !strings.HasPrefix(message, "No tool call found for ") {
 		return ""
 	}
-	rest = strings.TrimPrefix(rest, " output with call_id")
-	return strings.Trim(rest, " .'\"`:")
+	words := strings.Fields(message)
+	return strings.Trim(words[len(words)-1], ".'\"`")
 }
 
 // frameClass sorts an error that a stream reports.

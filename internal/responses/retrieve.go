@@ -23,10 +23,12 @@ const pageSize = 100
 // Retrieve follows a response from the event after the given number; of 0 or less it
 // gives all of its events. Without stream it gives the response's present state: Ended, or
 // Created while the response is being made. The same is given where the response cannot
-// be streamed, since it was not begun as a stream or since the service has none.
+// be streamed, since it was not begun as a stream or since the service has none, and
+// where its stream ends in order without saying how the response ended, as that of a
+// cancelled one may.
 //
-// A response that does not exist, or no longer, is refused as gone. A stream that ends
-// before the response does is a busy refusal: retrieve again, from the last event.
+// A response that does not exist, or no longer, is refused as gone. A stream that is cut is
+// a busy refusal: retrieve again, from the last event.
 func (c *Client) Retrieve(ctx context.Context, response string, after int64, stream bool, on func(runs.Event) error) error {
 	if err := needID("response", response); err != nil {
 		return err
@@ -45,7 +47,8 @@ func (c *Client) Retrieve(ctx context.Context, response string, after int64, str
 		refused = err != nil
 		return err
 	}, &progress{on: on, response: response})
-	if r, ok := errors.AsType[*call.Refusal](err); ok && refused && r.Class == call.RefusedInvalid {
+	r, ok := errors.AsType[*call.Refusal](err)
+	if ok && ((refused && r.Class == call.RefusedInvalid) || errors.Is(r, errUnfinished)) {
 		return c.state(ctx, response, on)
 	}
 	return err
