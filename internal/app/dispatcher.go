@@ -11,6 +11,8 @@ import (
 	"github.com/callfan/callfan/internal/agents"
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
+	"github.com/callfan/callfan/internal/responses"
+	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/internal/schema"
 	"github.com/callfan/callfan/internal/sources"
 	"github.com/callfan/callfan/pkg/queue"
@@ -22,12 +24,14 @@ const closeTimeout = 8 * time.Second
 
 // Dispatcher is a dispatcher with everything around it.
 type Dispatcher struct {
-	opts    Options
-	log     *slog.Logger
-	api     *agents.Client
-	metrics *ops.Metrics
-	state   state
-	closes  closes
+	opts Options
+	log  *slog.Logger
+	api  *agents.Client
+	// responses is the other API, which runs use.
+	responses *responses.Client
+	metrics   *ops.Metrics
+	state     state
+	closes    closes
 }
 
 // New checks the options and the files that they name. It opens nothing; its errors
@@ -38,7 +42,11 @@ func New(opts Options) (*Dispatcher, error) {
 	if err = errors.Join(err, opts.validate()); err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{opts: opts, log: opts.Logger, api: api, metrics: ops.NewMetrics(opts.Version)}
+	model, err := responses.New(responses.Config{Config: opts.API})
+	if err != nil {
+		return nil, err
+	}
+	d := &Dispatcher{opts: opts, log: opts.Logger, api: api, responses: model, metrics: ops.NewMetrics(opts.Version)}
 	d.state.init()
 	return d, nil
 }
@@ -57,7 +65,7 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 			d.log.Info("stopped", "name", d.opts.Name)
 		}
 	}()
-	d.closes.push("API client", func(context.Context) error { d.api.Close(); return nil })
+	d.closes.push("API client", func(context.Context) error { d.api.Close(); d.responses.Close(); return nil })
 	if err := d.openDoor(); err != nil {
 		return err
 	}
@@ -107,12 +115,16 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 		return err
 	}
 	d.serveAdvisories(desk, p.conn)
+	engine, err := d.engine(ctx, p, registry)
+	if err != nil {
+		return err
+	}
 	cfg := d.opts.Dispatcher
 	cfg.Secret = p.secret
 	cfg.Observer = observer
 	running, err := dispatcher.New(cfg, planted(dispatcher.Parts{
-		API: d.api, Queue: p.conn, Store: p.store, Functions: registry, Source: d.source(),
-		Arguments: arguments,
+		API: both{d.api, engine}, Queue: p.conn, Store: p.store, Functions: registry, Source: d.source(),
+		Arguments: arguments, Files: runs.IsRun,
 	}))
 	if err != nil {
 		return err
@@ -128,6 +140,7 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 
 	var tasks sync.WaitGroup
 	tasks.Go(func() { err = running.Run(ctx) })
+	tasks.Go(func() { engine.Run(ctx, running) })
 	tasks.Go(func() { d.attachSessions(ctx, running) })
 	tasks.Go(func() { d.followFile(ctx, running) })
 	tasks.Go(func() { d.pollSelectors(ctx, running) })
@@ -151,5 +164,5 @@ func (d *Dispatcher) source() dispatcher.Source {
 	if d.opts.NoStream {
 		return nil
 	}
-	return sources.NewStream(d.api, sources.StreamConfig{Logger: d.log})
+	return sessionsOnly{sources.NewStream(d.api, sources.StreamConfig{Logger: d.log})}
 }

@@ -53,6 +53,10 @@ type Options struct {
 	// NoStream leaves it to the watchdog to look at the sessions.
 	NoStream bool
 
+	// RunsKeep is how long a run can be read after its last change, 7 days by default. It
+	// has to be longer than the longest run.
+	RunsKeep time.Duration
+
 	// Listen is the address of health, metrics and the admin API; empty means none.
 	Listen string
 	// AdminToken guards the admin API; needed when Listen is not loopback.

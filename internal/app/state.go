@@ -8,6 +8,8 @@ import (
 
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
+	"github.com/callfan/callfan/internal/runs"
+	"github.com/callfan/callfan/internal/runstore"
 	"github.com/callfan/callfan/internal/webhooks"
 	"github.com/callfan/callfan/pkg/queue"
 	"github.com/callfan/callfan/pkg/results"
@@ -22,6 +24,8 @@ type state struct {
 	storeErr error
 	running  *dispatcher.Dispatcher
 	registry *queue.Registry
+	runs     *runs.Engine
+	runStore *runstore.Store
 	webhooks *webhooks.Server
 	// joined: the leases were renewed at least once.
 	joined bool
@@ -48,6 +52,10 @@ func (s *state) started(d *dispatcher.Dispatcher, r *queue.Registry) {
 	close(s.begun)
 }
 
+func (s *state) setRuns(e *runs.Engine, st *runstore.Store) {
+	s.set(func() { s.runs, s.runStore = e, st })
+}
+
 func (s *state) stopping() {
 	s.set(func() {
 		if s.door != nil {
@@ -64,6 +72,16 @@ func (s *state) dispatcher() (*dispatcher.Dispatcher, *queue.Registry, error) {
 		return nil, nil, ops.ErrNotStarted
 	}
 	return s.running, s.registry, nil
+}
+
+// runEngine is the running one, or ops.ErrNotStarted.
+func (s *state) runEngine() (*runs.Engine, *runstore.Store, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		return nil, nil, ops.ErrNotStarted
+	}
+	return s.runs, s.runStore, nil
 }
 
 // checks are the conditions of readiness.

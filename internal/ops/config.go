@@ -47,6 +47,7 @@ type Admin interface {
 	// dispatcher.ErrNoCall, ErrAnswered, ErrNotParked or ErrUnusable.
 	Decide(ctx context.Context, key call.Key, d Decision) error
 	DeadLetters
+	Runs
 }
 
 // Check is one condition of readiness.

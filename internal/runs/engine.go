@@ -126,7 +126,7 @@ func (e *Engine) Start(ctx context.Context, body json.RawMessage, key string) (R
 		return e.earlier(ctx, id, body)
 	}
 	if err == nil {
-		e.parts.Notices.Tell(Notice{Type: "run.created", Run: id, Status: Queued})
+		e.parts.Notices.Tell(Notice{Type: NoticeCreated, Run: id, Status: Queued})
 	}
 	return run, err
 }

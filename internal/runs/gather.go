@@ -68,7 +68,7 @@ func (r *runner) present(ref Ref, c Call, it item) error {
 	if !r.offer(p) || p.done {
 		return nil
 	}
-	r.tell(Notice{Type: "run.dispatched", Round: ref.Round, Response: p.response, Call: c.ID, Function: c.Function})
+	r.tell(Notice{Type: NoticeDispatched, Round: ref.Round, Response: p.response, Call: c.ID, Function: c.Function})
 	if !r.attached {
 		if err := r.d.Attach(r.ctx, r.id); err != nil {
 			return err

@@ -142,31 +142,3 @@ type Functions interface {
 	// Functions are all of them, sorted by name.
 	Functions() []call.Function
 }
-
-// Notice is what those who follow a run are told. It is made for displays; the run's
-// state is what counts.
-type Notice struct {
-	// Type is run.created, run.round, run.call, run.dispatched, run.answered,
-	// run.text.delta or run.ended.
-	Type string `json:"type"`
-	Run  string `json:"run_id"`
-	// Round counts from 1.
-	Round int `json:"round,omitempty"`
-	// Response, Call and Function are set where they are known.
-	Response string `json:"response_id,omitempty"`
-	Call     string `json:"call_id,omitempty"`
-	Function string `json:"name,omitempty"`
-	// Delta is a piece of the answer.
-	Delta string `json:"delta,omitempty"`
-	// Status, Reason, Error and Text are those of the run, in run.ended.
-	Status Status `json:"status,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	Error  string `json:"error,omitempty"`
-	Text   string `json:"output_text,omitempty"`
-}
-
-// Notices carries notices to whoever follows a run, on any replica.
-type Notices interface {
-	// Tell must not block; notices may be lost.
-	Tell(Notice)
-}

@@ -63,7 +63,7 @@ func (r *runner) answered(p *pendingCall) {
 	p.done = true
 	r.mu.Unlock()
 	if first {
-		r.tell(Notice{Type: "run.answered", Round: p.ref.Round, Response: p.response, Call: p.call.ID, Function: p.call.Function})
+		r.tell(Notice{Type: NoticeAnswered, Round: p.ref.Round, Response: p.response, Call: p.call.ID, Function: p.call.Function})
 	}
 }
 

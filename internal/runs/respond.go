@@ -137,10 +137,10 @@ func (r *runner) event(ev Event) error {
 		return r.save()
 	case ItemAdded:
 		if it := readItem(ev.Item); it.Type == "function_call" || it.Type == "custom_tool_call" {
-			r.tell(Notice{Type: "run.call", Round: r.number(), Response: round.Response, Call: it.CallID, Function: it.function()})
+			r.tell(Notice{Type: NoticeCall, Round: r.number(), Response: round.Response, Call: it.CallID, Function: it.function()})
 		}
 	case TextDelta:
-		r.tell(Notice{Type: "run.text.delta", Round: r.number(), Response: round.Response, Delta: ev.Delta})
+		r.tell(Notice{Type: NoticeText, Round: r.number(), Response: round.Response, Delta: ev.Delta})
 	case ItemDone:
 		return r.itemDone(ev)
 	}

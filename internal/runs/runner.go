@@ -199,7 +199,7 @@ func (r *runner) nextRound(sent []Ref) error {
 		return err
 	}
 	r.progress()
-	r.tell(Notice{Type: "run.round", Round: r.number()})
+	r.tell(Notice{Type: NoticeRound, Round: r.number()})
 	return nil
 }
 
@@ -225,7 +225,7 @@ func (r *runner) finish(status Status, reason, text string) error {
 		return err
 	}
 	r.log.Info("run ended", "status", string(status), "reason", reason, "rounds", r.number())
-	r.tell(Notice{Type: "run.ended", Status: status, Reason: reason, Error: text, Text: r.run.Text})
+	r.tell(r.run.EndNotice())
 	return nil
 }
 

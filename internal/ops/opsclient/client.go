@@ -107,11 +107,11 @@ func (c *Client) Readiness(ctx context.Context) (ops.Readiness, error) {
 	return r, err
 }
 
-// do sends JSON as it is, nil for no body, and reads the answer.
-func (c *Client) do(ctx context.Context, method, path string, send []byte, into any) error {
+// request makes a request that sends JSON as it is, nil for no body.
+func (c *Client) request(ctx context.Context, method, path string, send []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(send))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if send != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -119,9 +119,30 @@ func (c *Client) do(ctx context.Context, method, path string, send []byte, into 
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	return req, nil
+}
+
+// unreachable is the error of a request that had no answer.
+func unreachable(err error) error {
+	return fmt.Errorf("no dispatcher answers: %w; start one, or name its address and port", err)
+}
+
+// problem is the error that an answer stands for.
+func problem(status int, text []byte) error {
+	var p ops.Problem
+	_ = json.Unmarshal(text, &p) // who answers is perhaps no dispatcher
+	return &Error{Status: status, Code: p.Error.Code, Message: p.Error.Message}
+}
+
+// do makes a request and reads the answer.
+func (c *Client) do(ctx context.Context, method, path string, send []byte, into any) error {
+	req, err := c.request(ctx, method, path, send)
+	if err != nil {
+		return err
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("no dispatcher answers: %w; start one, or name its address and port", err)
+		return unreachable(err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -129,9 +150,7 @@ func (c *Client) do(ctx context.Context, method, path string, send []byte, into 
 		return fmt.Errorf("the dispatcher's answer was cut: %w", err)
 	}
 	if readiness := res.StatusCode == http.StatusServiceUnavailable && path == "/readyz"; res.StatusCode/100 != 2 && !readiness {
-		var p ops.Problem
-		_ = json.Unmarshal(text, &p) // who answers is perhaps no dispatcher
-		return &Error{Status: res.StatusCode, Code: p.Error.Code, Message: p.Error.Message}
+		return problem(res.StatusCode, text)
 	}
 	if into == nil {
 		return nil
