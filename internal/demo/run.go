@@ -22,6 +22,7 @@ import (
 	"github.com/callfan/callfan/internal/ask"
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/embedded"
+	"github.com/callfan/callfan/internal/runstore"
 	"github.com/callfan/callfan/internal/simulator"
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/queue"
@@ -201,7 +202,7 @@ func (s *stage) removeStreams(ctx context.Context) error {
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		err = nil
 	}
-	return errors.Join(err, conn.Unprovision(ctx))
+	return errors.Join(err, runstore.Remove(ctx, conn.JetStream(), runstore.Config{Prefix: s.prefix}), conn.Unprovision(ctx))
 }
 
 func (s *stage) openExecutors(ctx context.Context) error {

@@ -28,6 +28,7 @@ type admin struct {
 	more      bool
 	deadLetters
 	decisions
+	ran
 	err      error
 	attached []string
 	detached []string

@@ -70,7 +70,7 @@ var (
 // Open finds the bucket and the stream, or makes them. Several replicas may do so at once.
 func Open(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg.withDefaults(), nc: nc, js: js}
-	name := strings.ToUpper(s.cfg.Prefix) + "_RUNS"
+	name := s.cfg.bucket()
 	if _, err := ensure(ctx, js, bucketConfig(name, s.cfg)); err != nil {
 		return nil, err
 	}
@@ -79,9 +79,26 @@ func Open(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, cfg Config
 		return nil, fmt.Errorf("bucket %s: %w", name, err)
 	}
 	s.kv = kv
-	s.stream, err = ensure(ctx, js, noticesConfig(name+"_NOTICES", s.cfg))
+	s.stream, err = ensure(ctx, js, noticesConfig(name+noticesSuffix, s.cfg))
 	return s, err
 }
+
+// Remove deletes the bucket and the stream of an installation with all that is in them.
+// What is not there is not missed.
+func Remove(ctx context.Context, js jetstream.JetStream, cfg Config) error {
+	name := cfg.withDefaults().bucket()
+	var errs []error
+	for _, stream := range []string{"KV_" + name, name + noticesSuffix} {
+		if err := js.DeleteStream(ctx, stream); !errors.Is(err, jetstream.ErrStreamNotFound) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const noticesSuffix = "_NOTICES"
+
+func (c Config) bucket() string { return strings.ToUpper(c.Prefix) + "_RUNS" }
 
 // ensure finds a stream or makes it.
 func ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
