@@ -96,7 +96,9 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 			b := setup(t, ops.Config{})
 			b.admin.run = runs.Run{ID: "run_1", Status: runs.InProgress}
 			b.admin.notices = []runs.Notice{
-				{Type: runs.NoticeRound, Round: 1}, {Type: runs.NoticeCall, Function: "f"}, {Type: runs.NoticeText, Delta: "a\nb"},
+				{Type: runs.NoticeRound, Round: 1},
+				{Type: runs.NoticeCall, Function: "f"},
+				{Type: runs.NoticeText, Delta: "a\nb"},
 				{Type: runs.NoticeEnded, Status: runs.Completed},
 			}
 			b.admin.cut = cut
