@@ -30,9 +30,10 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: deps
-deps: ## Install what the tests need beside Go: redis-server, a C compiler, Python and Node (by apt, as root)
+deps: ## Install what the tests need beside Go: redis-server, jq, a C compiler, Python and Node (by apt, as root)
 	@missing=(); \
 	command -v redis-server >/dev/null || missing+=(redis-server); \
+	command -v jq >/dev/null || missing+=(jq); \
 	command -v gcc >/dev/null || command -v clang >/dev/null || missing+=(gcc libc6-dev); \
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv); \
 	command -v node >/dev/null || missing+=(nodejs); \

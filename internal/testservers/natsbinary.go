@@ -29,20 +29,28 @@ var natsBinary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find its version: %w", err)
 	}
+	dir, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	return buildOnce(ctx, filepath.Join(dir, "nats-server-"+version), natsModule)
+})
+
+func cacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find the cache directory: %w", err)
 	}
-	dir := filepath.Join(cache, "callfan")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache directory: %w", err)
-	}
-	return buildOnce(ctx, filepath.Join(dir, "nats-server-"+version))
-})
+	return filepath.Join(cache, "callfan"), nil
+}
 
-func buildOnce(ctx context.Context, path string) (string, error) {
+// buildOnce builds what the arguments of go build name, unless the path is there already.
+func buildOnce(ctx context.Context, path string, args ...string) (string, error) {
 	if exists(path) {
 		return path, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", fmt.Errorf("make the cache directory: %w", err)
 	}
 	lock := flock.New(path + ".lock")
 	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
@@ -55,7 +63,7 @@ func buildOnce(ctx context.Context, path string) (string, error) {
 	// Built beside and renamed, so that a build that is cut off leaves nothing that looks like the binary.
 	partial := path + ".partial"
 	defer os.Remove(partial)
-	if _, err := runGo(ctx, "build", "-o", partial, natsModule); err != nil {
+	if _, err := runGo(ctx, append([]string{"build", "-o", partial}, args...)...); err != nil {
 		return "", err
 	}
 	return path, os.Rename(partial, path)
