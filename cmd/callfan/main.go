@@ -32,7 +32,7 @@ type commands struct {
 
 	Demo        demoCommand        `cmd:"" help:"Show calls travel: NATS, simulator, dispatcher and an executor on this machine, no API key needed."`
 	Dev         devCommand         `cmd:"" help:"Run everything but your executors, for writing them on a laptop."`
-	Simulate    simulateCommand    `cmd:"" help:"Serve the simulator of the OpenAI Agents API."`
+	Simulate    simulateCommand    `cmd:"" help:"Serve the simulator of OpenAI's Agents and Responses APIs."`
 	Ask         askCommand         `cmd:"" help:"Ask an agent that has all registered functions, and print its calls and its answer."`
 	Calls       callsCommand       `cmd:"" help:"Show the calls of a session, or one call and why it is where it is."`
 	Conformance conformanceCommand `cmd:"" help:"Check that an executor, in any language, keeps to the protocol."`

@@ -15,17 +15,31 @@ import (
 )
 
 type simulateCommand struct {
-	Listen   string   `help:"Address to listen on." default:"127.0.0.1:8421" env:"CALLFAN_SIMULATE_LISTEN"`
-	Profile  string   `help:"Whose behaviour to imitate: openai or openagentcore." enum:"openai,openagentcore" default:"openai"`
-	Switch   []string `help:"Set a switch of the profile, such as BatchAtomic=false; can be repeated." placeholder:"NAME=VALUE"`
-	Faults   string   `help:"File with a fault plan in JSON; it can be changed later by PUT /_sim/faults." placeholder:"FILE"`
-	Fixtures bool     `help:"Prepare the objects with fixed ids that the tests of openai-go ask for."`
+	Listen  string   `help:"Address to listen on." default:"127.0.0.1:8421" env:"CALLFAN_SIMULATE_LISTEN"`
+	Profile string   `help:"Whose behaviour to imitate: openai or openagentcore." enum:"openai,openagentcore" default:"openai"`
+	Switch  []string `help:"Set a switch of the profile, such as BatchAtomic=false; can be repeated." placeholder:"NAME=VALUE"`
+	Faults  string   `help:"File with a fault plan in JSON; it can be changed later by PUT /_sim/faults." placeholder:"FILE"`
+
+	ModelDelay  time.Duration `help:"Time the model takes for every step of a turn, and for every response." default:"0s" zero:""`
+	QueueDelay  time.Duration `help:"Time that background responses stay queued." default:"0s" zero:""`
+	StreamDelay time.Duration `help:"Time before every event of a streamed response." default:"0s" zero:""`
+
+	Fixtures bool `help:"Prepare the objects with fixed ids that the tests of openai-go ask for."`
+}
+
+// Help is what --help says beside the flags.
+func (*simulateCommand) Help() string {
+	return "Sessions (Agents API) and responses with function calls (Responses API) have the same model: it answers a few questions " +
+		"about the weather, the time and customers, and plays scripts, which are user messages in JSON such as\n\n" +
+		`{"rounds":[[{"name":"f","arguments":{}}]],"say":"done"}` + "\n\n" +
+		"GET /_sim/stats, /_sim/responses and /_sim/outputs tell what happened. docs/simulator.md says more."
 }
 
 // Run serves the simulator until it is told to stop.
 func (c *simulateCommand) Run(env environment) error {
 	cfg := simulator.Config{
 		Profile: simulator.Profile(c.Profile), Fixtures: c.Fixtures,
+		ModelDelay: c.ModelDelay, QueueDelay: c.QueueDelay, StreamDelay: c.StreamDelay,
 		Logger: env.logging.Logger(env.stderr),
 	}
 	switches, err := setSwitches(cfg.Profile.Switches(), c.Switch)

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/programtest"
@@ -97,6 +101,47 @@ func TestSimulateWithSwitchesAndFaults(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(raw, &counts))
 	require.Equal(t, 1, counts.Sessions)
+}
+
+// documented are the curl commands of docs/simulator.md: method, path and body.
+var documented = regexp.MustCompile(`(?m)^curl (?:-X (\w+) )?http://127\.0\.0\.1:8421(\S+)(?: -H '[^']+')*(?: -d '([^']+)')?$`)
+
+func TestSimulatorDocument(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/simulator.md")
+	require.NoError(t, err)
+	commands := documented.FindAllStringSubmatch(string(text), -1)
+	require.Len(t, commands, strings.Count(string(text), "\ncurl "), "all curl commands are understood here")
+	_, url := simulate(t, "--model-delay", "1ms", "--queue-delay", "1ms", "--stream-delay", "1ms")
+	answers := make(map[string]string)
+	for _, command := range commands {
+		method := cmp.Or(command[1], http.MethodGet)
+		if command[1] == "" && command[3] != "" {
+			method = http.MethodPost
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, url[:len(url)-len("/v1")]+command[2], strings.NewReader(command[3]))
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer any")
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		answer, err := io.ReadAll(resp.Body)
+		require.NoError(t, errors.Join(err, resp.Body.Close()))
+		require.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", command[0], answer)
+		answers[command[2]] = string(answer)
+	}
+	require.Contains(t, answers["/v1/responses"], `"call_id":"call_1"`)
+	require.Contains(t, answers["/_sim/stats"], `"responses":1`)
+	require.Contains(t, answers["/_sim/outputs"], `"call_id":"call_1"`)
+	api := client(url)
+	_, err = api.Responses.New(t.Context(), responses.ResponseNewParams{
+		Model: "m", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("hello")},
+	})
+	require.Error(t, err, "the documented fault")
+
+	code, help := programtest.Run(t, command(t, "simulate", "--help"))
+	require.Equal(t, exitOK, code)
+	require.Contains(t, help.Stdout.String(), "/_sim/outputs")
 }
 
 func TestSimulateWithFixtures(t *testing.T) {

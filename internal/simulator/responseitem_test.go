@@ -10,7 +10,9 @@ import (
 // TestLongestOutput needs no server: requests of this size would take the other tests' time.
 func TestLongestOutput(t *testing.T) {
 	t.Parallel()
-	item := func(output string) []byte { return []byte(`{"type":"function_call_output","call_id":"c","output":"` + output + `"}`) }
+	item := func(output string) []byte {
+		return []byte(`{"type":"function_call_output","call_id":"c","output":"` + output + `"}`)
+	}
 	longest := strings.Repeat("x", 10_485_758) + "北京"
 	_, err := parseItem(item(longest), "input[0]")
 	require.NoError(t, err, "characters count, not bytes")
