@@ -57,6 +57,7 @@ test: deps fmt-check vet lint build samples-deps ## Check everything: format, ve
 	$(MAKE) --no-print-directory test-typescript
 	$(MAKE) --no-print-directory test-java
 	$(MAKE) --no-print-directory test-languages
+	$(MAKE) --no-print-directory test-helm
 	$(MAKE) --no-print-directory chaos-short
 
 # The environment is made anew when the dependencies change. Packages come from PyPI.
@@ -165,6 +166,12 @@ test-languages: build languages bench-languages-build ## Check `callfan demo --l
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) -tags languages -run '^TestLanguages' ./cmd/callfan
 	bin/bench-languages -rounds 1 -calls 100 -time 1s
+
+# The chart's tests are a module of their own, so that Helm and Kubernetes stay out of go.mod.
+.PHONY: test-helm
+test-helm: ## Check the Helm chart: lint, what it renders, and what it refuses
+	go build -o bin/testcount ./tools/testcount
+	cd helm && go vet ./... && ../bin/testcount -count=1 -timeout 15m ./...
 
 .PHONY: quick
 quick: samples-deps ## Run all tests without the race detector and without lint

@@ -1,0 +1,74 @@
+{{/*
+Executors reach NATS and are reached by nobody but who collects metrics; the dispatcher reaches NATS, Redis and the API,
+and is reached at its one port. The policy holds for the jobs of a component too.
+*/}}
+{{- define "callfan.networkPolicy" -}}
+{{- $policy := .c.networkPolicy }}
+{{- if $policy.enabled }}
+{{- $dispatcher := eq .kind "dispatcher" }}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  {{- include "callfan.metadata" . | nindent 2 }}
+spec:
+  podSelector:
+    matchLabels:
+      app.kubernetes.io/name: {{ include "callfan.name" .root }}
+      app.kubernetes.io/instance: {{ .root.Release.Name }}
+    matchExpressions:
+      - key: app.kubernetes.io/component
+        operator: In
+        values: [{{ .component }}, {{ ternary "check" (printf "%s-register" .component) $dispatcher }}]
+  policyTypes: [Ingress, Egress]
+  ingress:
+    {{- if $dispatcher }}
+    - from:
+        {{- toYaml ($policy.adminFrom | default (list (dict "podSelector" dict))) | nindent 8 }}
+      ports:
+        - {port: http, protocol: TCP}
+    {{- end }}
+    {{- if and .health (or $policy.metricsFrom .root.Values.monitoring.podMonitor.enabled .root.Values.monitoring.serviceMonitor.enabled) }}
+    - from:
+        {{- toYaml ($policy.metricsFrom | default (list (dict "namespaceSelector" dict))) | nindent 8 }}
+      ports:
+        - {port: http, protocol: TCP}
+    {{- end }}
+    {{- with $policy.extraIngress }}
+    {{- tpl (toYaml .) $.root | nindent 4 }}
+    {{- end }}
+  egress:
+    {{- include "callfan.egress" (dict "to" $policy.dns.to "ports" $policy.dns.ports "protocols" (list "UDP" "TCP")) | nindent 4 }}
+    {{- include "callfan.egress" (dict "to" $policy.nats.to "ports" $policy.nats.ports) | nindent 4 }}
+    {{- if $dispatcher }}
+    {{- if .root.Values.redis.enabled }}
+    {{- include "callfan.egress" (dict "to" $policy.redis.to "ports" $policy.redis.ports) | nindent 4 }}
+    {{- end }}
+    {{- include "callfan.egress" (dict "to" $policy.openai.to "ports" $policy.openai.ports) | nindent 4 }}
+    {{- /* The test asks the dispatcher. */}}
+    - to:
+        - podSelector:
+            matchLabels:
+              {{- include "callfan.selectorLabels" . | nindent 14 }}
+      ports:
+        - {port: http, protocol: TCP}
+    {{- end }}
+    {{- with $policy.extraEgress }}
+    {{- tpl (toYaml .) $.root | nindent 4 }}
+    {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Without peers, any address. */}}
+{{- define "callfan.egress" -}}
+- ports:
+    {{- $protocols := .protocols | default (list "TCP") }}
+    {{- range $port := .ports }}
+    {{- range $protocols }}
+    - {port: {{ int $port }}, protocol: {{ . }}}
+    {{- end }}
+    {{- end }}
+  {{- with .to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
