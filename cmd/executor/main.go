@@ -50,7 +50,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	switch err := app.Run(ctx); {
+	work := app.Run
+	if settings.Register {
+		work = app.Register
+	}
+	switch err := work(ctx); {
 	case errors.Is(err, executor.ErrInvalidConfig):
 		return invalid(stderr, err)
 	case err != nil:

@@ -44,7 +44,7 @@ func New(s Settings, version string, log *slog.Logger) (*App, error) {
 	if err := file.Add(a.ex); err != nil {
 		return nil, err
 	}
-	if s.Check || s.MetricsListen == "" {
+	if s.Check || s.Register || s.MetricsListen == "" {
 		return a, nil
 	}
 	if a.listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.MetricsListen); err != nil {
@@ -77,6 +77,9 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// Register declares the functions to a dispatcher, and serves none.
+func (a *App) Register(ctx context.Context) error { return a.ex.Register(ctx) }
 
 // Addr is the address of health and metrics, "" when they are off.
 func (a *App) Addr() string {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/config"
@@ -133,6 +135,48 @@ func TestAppServesItsFile(t *testing.T) {
 	require.NoError(t, <-done)
 	end()
 	<-consumed
+}
+
+// What `--register` leaves is what a pool needs that is scaled from zero: its durable takes a call before any executor runs.
+func TestRegisterMakesTheDurableOfAPoolWithoutExecutors(t *testing.T) {
+	t.Parallel()
+	server := testservers.NATS(t)
+	log := slog.New(slog.DiscardHandler)
+	app, err := New(settings(t, functions, "--nats", server.URL(), "--register"), "v1", log)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	registered := make(chan error, 1)
+	go func() { registered <- app.Register(ctx) }() // waits for a dispatcher
+	conn, err := queue.Connect(ctx, queue.Config{URL: server.URL(), Partitions: 1, Logger: log})
+	require.NoError(t, err)
+	defer conn.Close()
+	defer stop()
+	require.NoError(t, conn.Provision(ctx))
+	registry, err := conn.ServeRegistry(ctx)
+	require.NoError(t, err)
+	select {
+	case err := <-registered:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "not registered")
+	}
+	for _, name := range []string{"cat", "fail", "charge"} {
+		_, there := registry.Function(name)
+		require.True(t, there, name)
+	}
+	d := call.Dispatch{
+		Call:    call.Call{Key: call.Key{Session: "s", Turn: "t", Call: "c"}, Function: "cat", Arguments: []byte(`{}`)},
+		Attempt: 1, Handover: 1, Nonce: "1-x", Timeout: 10 * time.Second, Deadline: time.Now().Add(time.Minute),
+	}
+	require.NoError(t, conn.Publish(ctx, []call.Dispatch{d})[0])
+	nc, err := nats.Connect(server.URL())
+	require.NoError(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	consumer, err := js.Consumer(ctx, "FN_CALLS", "pool_tools") // what KEDA is told to ask for
+	require.NoError(t, err)
+	require.EqualValues(t, 1, consumer.CachedInfo().NumPending)
 }
 
 func TestWrongInputIsFoundBeforeAnythingStarts(t *testing.T) {

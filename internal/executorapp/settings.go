@@ -12,8 +12,9 @@ import (
 // Settings are those of the program.
 type Settings struct {
 	config.Common
-	File  string `arg:"" help:"YAML file of functions; see docs/functions-file.md." placeholder:"FUNCTIONS.YAML"`
-	Check bool   `help:"Check the file and the settings, print nothing if they are right, and exit." commandline:""`
+	File     string `arg:"" help:"YAML file of functions; see docs/functions-file.md." placeholder:"FUNCTIONS.YAML"`
+	Check    bool   `help:"Check the file and the settings, print nothing if they are right, and exit." commandline:""`
+	Register bool   `help:"Register the functions once a dispatcher answers, and exit. For executors that start when calls wait for them." commandline:""`
 
 	config.Logging
 	config.NATS `embed:"" group:"NATS"`

@@ -26,6 +26,24 @@ func (ex *Executor) Run(ctx context.Context) error {
 	return errors.Join(err, l.Close())
 }
 
+// Register declares the functions as Run does at its start, and ends. It is for a step
+// of a deployment that comes before the first executor: calls of a function that nobody
+// has registered are not published, so they would never start one that is scaled from
+// zero. It waits while NATS or every dispatcher is away, until ctx ends. Its errors are
+// those of Run.
+func (ex *Executor) Register(ctx context.Context) error {
+	functions := ex.Functions()
+	if len(functions) == 0 {
+		return ErrNoFunctions
+	}
+	l, err := connect(ctx, ex.cfg)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	_, err = l.Register(ctx, functions)
+	return errors.Join(err, l.Close())
+}
+
 // Ready says whether the executor is registered and NATS answers. The error names
 // what is missing.
 func (ex *Executor) Ready(ctx context.Context) error {
