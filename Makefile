@@ -11,6 +11,7 @@ PYTHON ?= python3
 PYTHON_VENV := sdk/python/.venv
 TYPESCRIPT := sdk/typescript
 JAVA := sdk/java
+RUST := sdk/rust
 SAMPLES := test/samples
 GREETERS := examples/languages
 BENCH_LANGUAGES := test/bench/languages
@@ -56,6 +57,7 @@ test: deps fmt-check vet lint build samples-deps ## Check everything: format, ve
 	$(MAKE) --no-print-directory test-python
 	$(MAKE) --no-print-directory test-typescript
 	$(MAKE) --no-print-directory test-java
+	$(MAKE) --no-print-directory test-rust
 	$(MAKE) --no-print-directory test-languages
 	$(MAKE) --no-print-directory test-helm
 	$(MAKE) --no-print-directory chaos-short
@@ -109,6 +111,35 @@ test-java: build deps-java ## Check the Java SDK: tests, the guide, and the conf
 	echo; cat $(JAVA)/target/surefire-reports/TEST-*.xml 2>/dev/null | awk -F'"' ' \
 		/<testsuite / { for (i = 1; i < NF; i += 2) { if ($$i ~ / tests=$$/) all += $$(i + 1); if ($$i ~ / (errors|skipped|failures)=$$/) failed += $$(i + 1) } } \
 		END { print all - failed " passed, " failed + (all == 0) " failed" }'; \
+	exit $$code
+
+# Where rustup puts cargo, should the shell not know.
+CARGO := PATH="$$PATH:$$HOME/.cargo/bin" cargo
+
+# Debian has rustup from 13 on; the Rust compilers of Debian itself are too old.
+.PHONY: deps-rust
+deps-rust: ## Install what the Rust SDK needs: cargo, by rustup (by apt, as root)
+	@export PATH="$$PATH:$$HOME/.cargo/bin"; remedy='remedy: install it by https://rustup.rs, or say: rustup update stable'; \
+	if ! command -v cargo >/dev/null && [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then \
+		apt-get update -qq; \
+		if apt-cache show rustup >/dev/null 2>&1; then \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends rustup; \
+			rustup toolchain install stable --profile minimal; \
+		fi; \
+	fi; \
+	if ! version=$$(cargo --version 2>/dev/null); then echo "missing for the Rust SDK: cargo; $$remedy" >&2; exit 1; fi; \
+	minor=$${version#cargo 1.}; minor=$${minor%%.*}; \
+	if ! (( minor >= 89 )); then echo "the Rust SDK needs Rust 1.89 or newer, and cargo is $$version; $$remedy" >&2; exit 1; fi; \
+	for tool in fmt clippy; do \
+		cargo $$tool --version >/dev/null 2>&1 || rustup component add $${tool/fmt/rustfmt} || { echo "missing for the Rust SDK: cargo $$tool; remedy: rustup component add $${tool/fmt/rustfmt}" >&2; exit 1; }; \
+	done
+
+# The libraries come from crates.io. An ignored test counts as failed.
+.PHONY: test-rust
+test-rust: build deps-rust ## Check the Rust SDK: format, lint, tests, the guide, and the conformance suite
+	cd $(RUST) && $(CARGO) fmt --check && $(CARGO) clippy --quiet --locked --all-targets --features opentelemetry -- -D warnings
+	@cd $(RUST); code=0; $(CARGO) test --locked --features opentelemetry 2>&1 | tee target/tests.log || code=$$?; \
+	echo; awk '/^test result: / { passed += $$4; failed += $$6 + $$8 } END { print passed + 0 " passed, " failed + (passed == 0) " failed" }' target/tests.log; \
 	exit $$code
 
 # The official SDKs, for the published samples in test/samples.
@@ -238,6 +269,6 @@ chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fau
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build $(JAVA)/target \
+	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build $(JAVA)/target $(RUST)/target \
 		$(SAMPLES)/javascript/node_modules $(SAMPLES)/python/.venv $(SAMPLES)/java/target \
 		$(GREETERS)/typescript/node_modules $(GREETERS)/*/build

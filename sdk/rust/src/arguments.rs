@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use crate::error::{Error, causes};
 
+const LONGEST_PATH: usize = 256;
+
 /// The JSON Schema of the type, as the model gets it.
 pub(crate) fn schema<I: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
@@ -26,7 +28,8 @@ pub(crate) fn read<I: DeserializeOwned>(arguments: &[u8]) -> Result<I, Error> {
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|e| {
         let path = e.path().to_string();
         let reason = reason_of(e.inner());
-        invalid(&if path == "." { reason } else { format!("{path}: {reason}") })
+        // What is nested too deeply has a path that helps nobody.
+        invalid(&if path == "." || path.len() > LONGEST_PATH { reason } else { format!("{path}: {reason}") })
     })?;
     reader.end().map_err(|e| invalid(&reason_of(&e)))?;
     Ok(value)

@@ -212,7 +212,7 @@ fn crash() -> Result<(), Error> {
 }
 
 fn main() {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).json().init();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let result = runtime.block_on(executor().run());
     if let Err(e) = result {
