@@ -123,11 +123,11 @@ func TestErrorsBecomeOutcomes(t *testing.T) {
 
 func TestParseContent(t *testing.T) {
 	t.Parallel()
-	c, err := ParseContent([]byte(`[{"type":"input_text","text":"\ud800"},{"image_url":"https://x/y.png","type":"input_image"}]`))
+	c, err := ParseContent([]byte(`[{"type":"input_text","text":"\ud800"},{"image_url":"https://x/y.png","type":"input_image"},{"type":"input_file","file_id":"file_1"}]`))
 	require.NoError(t, err)
 	o, err := c.Output()
 	require.NoError(t, err)
-	require.Equal(t, `[{"type":"input_text","text":"`+"\uFFFD"+`"},{"type":"input_image","image_url":"https://x/y.png"}]`, string(o.wire()))
+	require.Equal(t, `[{"type":"input_text","text":"`+"\uFFFD"+`"},{"type":"input_image","image_url":"https://x/y.png"},{"type":"input_file","file_id":"file_1"}]`, string(o.wire()))
 	for raw, want := range map[string]string{
 		``:                               "invalid content array: it is not a JSON array",
 		`null`:                           "invalid content array: it is not a JSON array",
@@ -135,7 +135,8 @@ func TestParseContent(t *testing.T) {
 		`[]`:                             "invalid content array: it has no parts",
 		`[{"type":"input_text"}]`:        "invalid content array: part 0: input_text takes exactly the member text",
 		`[{"type":"input_image"}]`:       "invalid content array: part 0: input_image takes exactly the member image_url, not empty",
-		`[{"type":"input_file"}]`:        `invalid content array: part 0: the type is "input_file"; use input_text or input_image`,
+		`[{"type":"input_file"}]`:        "invalid content array: part 0: input_file takes exactly the member file_id, not empty",
+		`[{"type":"output_text"}]`:       `invalid content array: part 0: the type is "output_text"; use input_text, input_image or input_file`,
 		`[{"type":"input_text","x":"1"}`: "invalid content array: it is not a JSON array",
 		`[{"type":"input_text","text":"","x":1}]`: `invalid content array: part 0: json: unknown field "x"`,
 	} {
