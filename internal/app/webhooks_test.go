@@ -1,9 +1,11 @@
 package app_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/internal/simulator"
 	"github.com/callfan/callfan/internal/testservers"
 )
@@ -73,4 +76,38 @@ func TestWebhooksTellOfCalls(t *testing.T) {
 	_, metrics := get(t, "http://"+d.Addr()+"/metrics")
 	require.Contains(t, metrics, `callfan_webhooks_total{result="accepted",type="agent.session.action_required"} 1`)
 	require.Contains(t, metrics, `callfan_webhooks_total{result="elsewhere",type="agent.session.action_required"} 1`)
+}
+
+// TestWebhooksTellOfResponses: a run in the background, whose responses are not streamed.
+func TestWebhooksTellOfResponses(t *testing.T) {
+	t.Parallel()
+	front := startFront(t)
+	nats := testservers.NATS(t)
+	api := startService(t, simulator.WebhookEndpoint{URL: front.server.URL + "/webhooks/openai", Secret: webhookSecret})
+	o := options(t, api, nats.URL())
+	o.WebhookListen, o.WebhookSecret = "127.0.0.1:0", webhookSecret
+	d := run(t, o)
+	startExecutor(t, nats.URL())
+	door := d.door(t)
+	require.Eventually(t, func() bool {
+		functions, err := door.Functions(t.Context())
+		return err == nil && len(functions) == 1
+	}, patience, 20*time.Millisecond, "the function is not registered")
+	address := d.WebhookAddr()
+	front.to.Store(&address)
+
+	input, err := json.Marshal(oneCall)
+	require.NoError(t, err)
+	request := `{"model":"gpt-6-astra","background":true,"stream":false,"tools":[{"type":"function","name":"greet"}],"input":` + string(input) + `}`
+	started, err := d.StartRun(t.Context(), json.RawMessage(request), "")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		got, err := d.ShowRun(t.Context(), started.ID)
+		require.NoError(t, err)
+		return got.Status == runs.Completed
+	}, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		_, metrics := get(t, "http://"+d.Addr()+"/metrics")
+		return strings.Contains(metrics, `callfan_webhooks_total{result="accepted",type="response.completed"} 2`)
+	}, patience, 20*time.Millisecond)
 }
