@@ -23,6 +23,7 @@ func (a attempt) ending() ending {
 	timeout := a.timedOut() && (!returned || errors.Is(r.err, context.DeadlineExceeded) || errors.Is(r.err, ErrTimeout))
 	var retry *retryError
 	var failure *failureError
+	var lost *uncertainError
 	switch {
 	case a.cancelled():
 		return ending{reason: "cancelled"}
@@ -36,6 +37,8 @@ func (a attempt) ending() ending {
 		return a.late()
 	case errors.As(r.err, &retry):
 		return ending{outcome: call.Outcome{Kind: call.Retry, Reason: errorText(r.err), After: retry.after}}
+	case errors.As(r.err, &lost):
+		return a.lost(errorText(r.err))
 	case errors.As(r.err, &failure):
 		return failed(failure.cause, errorText(r.err))
 	default:
@@ -62,5 +65,17 @@ func (a attempt) cutOff() ending {
 		return leftToLease()
 	default:
 		return a.f.unknown(a.d, interruptedText)
+	}
+}
+
+// lost ends a call of which its handler says that it may have taken effect.
+func (a attempt) lost(why string) ending {
+	switch {
+	case a.f.onUncertain(a.d) == call.UncertainRerun:
+		return ending{outcome: call.Outcome{Kind: call.Retry, Reason: why}}
+	case a.f.verifiable(a.d) && a.f.verify != nil:
+		return leftToLease()
+	default:
+		return a.f.unknown(a.d, why)
 	}
 }

@@ -17,8 +17,9 @@
 //
 // An output, see Handle, is a success and goes to the model. A plain error is a
 // business failure: its text goes to the model and nothing is retried. Retry marks
-// a technical failure, about which the dispatcher decides. A panic, a timeout and
-// arguments that do not fit become failures; no success is ever invented.
+// a technical failure, about which the dispatcher decides, and Uncertain one after
+// which the function may have taken effect. A panic, a timeout and arguments that do
+// not fit become failures; no success is ever invented.
 //
 // # A call may be delivered again
 //

@@ -56,6 +56,25 @@ func Retry(err error, after time.Duration) error {
 	return &retryError{err: err, after: max(after, 0)}
 }
 
+// uncertainError marks a run that may have taken effect.
+type uncertainError struct{ err error }
+
+func (e *uncertainError) Error() string { return e.err.Error() }
+func (e *uncertainError) Unwrap() error { return e.err }
+
+// Uncertain marks err as the loss of a run that may have taken effect, as when a
+// downstream went away before it answered. What follows is the function's choice for
+// uncertain calls, see WithOnUncertain: a function that may be run again has a
+// technical failure, as by Retry; one that can be verified is left to its lease, after
+// which the verify handler is asked; for any other, the model is told that the outcome
+// is unknown, or an operator decides. Uncertain(nil) is nil.
+func Uncertain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &uncertainError{err: err}
+}
+
 // failureError is a failure with a cause of the handler's own.
 type failureError struct{ cause, text string }
 
