@@ -1,5 +1,5 @@
-// Command executor runs the functions of a YAML file: programs and HTTP endpoints,
-// in any language, that answer the function calls of OpenAI agents.
+// Command executor runs the functions of a YAML file: programs, HTTP endpoints and the
+// tools of MCP servers, in any language, that answer the function calls of OpenAI agents.
 package main
 
 import (
@@ -23,7 +23,7 @@ const (
 	exitInvalid = 2 // flags, variables, files
 )
 
-const description = `Runs the functions of a YAML file, each a program or an HTTP endpoint, for the calls that a dispatcher hands over by NATS. It needs no key of the OpenAI API.
+const description = `Runs the functions of a YAML file, each a program, an HTTP endpoint or a tool of an MCP server, for the calls that a dispatcher hands over by NATS. It needs no key of the OpenAI API.
 
 A setting comes from its flag, else from its environment variable, else from the YAML file of --config, else it has its default.`
 

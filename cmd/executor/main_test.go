@@ -29,6 +29,7 @@ func TestExitCodes(t *testing.T) {
 		"bad file":     {[]string{bad}, 2, "", bad + `:3:14: function "f": exec has no key "comand"; did you mean "command"?`},
 		"check":        {[]string{"--check", good}, 0, "", ""},
 		"check http":   {[]string{"--check", filepath.Join("..", "..", "examples", "executor-http", "functions.yaml")}, 0, "", ""},
+		"check mcp":    {[]string{"--check", filepath.Join("..", "..", "examples", "executor-mcp", "functions.yaml")}, 0, "", ""},
 		"nats setting": {[]string{"--nats-creds", "gone.creds", good}, 2, "", "gone.creds"},
 	} {
 		t.Run(name, func(t *testing.T) {

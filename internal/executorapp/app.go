@@ -16,7 +16,10 @@ import (
 
 // App is a generic executor that is ready to run.
 type App struct {
-	ex       *executor.Executor
+	settings Settings
+	version  string
+	file     *functionfile.File
+	ex       *executor.Executor // with the functions that are known before Run
 	metrics  *metrics
 	listener net.Listener // nil without --metrics-listen
 	log      *slog.Logger
@@ -29,19 +32,8 @@ func New(s Settings, version string, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := s.StopTimeout
-	if stop == 0 {
-		stop = -1 // to the executor zero means the default
-	}
-	a := &App{metrics: newMetrics(version), log: log}
-	a.ex, err = executor.New(executor.Config{
-		Queue: s.queue(), Pool: file.Pool, Concurrency: s.Concurrency, ID: s.Name, Version: cmp.Or(file.Version, version), Language: file.Language(),
-		StopTimeout: stop, Observer: a.metrics, Logger: log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := file.Add(a.ex); err != nil {
+	a := &App{settings: s, version: version, file: file, metrics: newMetrics(version), log: log}
+	if a.ex, err = a.executor(cmp.Or(file.Version, version)); err != nil {
 		return nil, err
 	}
 	if s.Check || s.Register || s.MetricsListen == "" {
@@ -53,20 +45,37 @@ func New(s Settings, version string, log *slog.Logger) (*App, error) {
 	return a, nil
 }
 
+// executor makes an executor of the functions that the file has now.
+func (a *App) executor(version string) (*executor.Executor, error) {
+	stop := a.settings.StopTimeout
+	if stop == 0 {
+		stop = -1 // to the executor zero means the default
+	}
+	ex, err := executor.New(executor.Config{
+		Queue: a.settings.queue(), Pool: a.file.Pool, Concurrency: a.settings.Concurrency, ID: a.settings.Name, Version: version, Language: a.file.Language(),
+		StopTimeout: stop, Observer: a.metrics, Logger: a.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ex, a.file.Add(ex)
+}
+
 // healthStop bounds the end of requests for health and metrics.
 const healthStop = 2 * time.Second
 
-// Run serves until ctx is cancelled and stops in order. Health is served to the end,
-// so that a probe sees the stop.
+// Run serves until ctx is cancelled and stops in order. Health is served from before
+// MCP servers are awaited to the end, so that a probe sees the start and the stop.
 func (a *App) Run(ctx context.Context) error {
+	serving := newServing(a)
 	if a.listener == nil {
-		return a.ex.Run(ctx)
+		return serving.run(ctx)
 	}
-	health := newHealth(ctx, a.ex, a.metrics.handler())
+	health := newHealth(ctx, serving.ready, a.metrics.handler())
 	served := make(chan error, 1)
 	go func() { served <- health.Serve(a.listener) }()
 	a.log.Info("serving health and metrics", "address", a.listener.Addr().String())
-	err := a.ex.Run(ctx)
+	err := serving.run(ctx)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthStop)
 	defer cancel()
 	if health.Shutdown(closing) != nil {
@@ -78,8 +87,9 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// Register declares the functions to a dispatcher, and serves none.
-func (a *App) Register(ctx context.Context) error { return a.ex.Register(ctx) }
+// Register declares the functions to a dispatcher, and serves none. MCP servers are
+// started for as long as it takes to list their tools.
+func (a *App) Register(ctx context.Context) error { return newServing(a).register(ctx) }
 
 // Addr is the address of health and metrics, "" when they are off.
 func (a *App) Addr() string {

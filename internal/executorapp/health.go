@@ -3,18 +3,15 @@ package executorapp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
-
-	"github.com/callfan/callfan/pkg/executor"
 )
 
 // readyTimeout bounds one check of readiness.
 const readyTimeout = 3 * time.Second
 
 // newHealth serves /healthz, /readyz and /metrics. It is not ready once running ended.
-func newHealth(running context.Context, ex *executor.Executor, metrics http.Handler) *http.Server {
+func newHealth(running context.Context, ready func(context.Context) map[string]error, metrics http.Handler) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]bool{"alive": true})
@@ -22,15 +19,21 @@ func newHealth(running context.Context, ex *executor.Executor, metrics http.Hand
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
-		err := ex.Ready(ctx)
+		result := readiness{Ready: running.Err() == nil, Checks: map[string]string{}}
+		for name, err := range ready(ctx) {
+			result.Checks[name] = "ok"
+			if err != nil {
+				result.Ready, result.Checks[name] = false, err.Error()
+			}
+		}
 		if running.Err() != nil {
-			err = errors.New("the executor is stopping")
+			result.Checks["nats"] = "the executor is stopping"
 		}
-		if err != nil {
-			answer(w, http.StatusServiceUnavailable, readiness{Checks: map[string]string{"nats": err.Error()}})
-			return
+		status := http.StatusOK
+		if !result.Ready {
+			status = http.StatusServiceUnavailable
 		}
-		answer(w, http.StatusOK, readiness{Ready: true, Checks: map[string]string{"nats": "ok"}})
+		answer(w, status, result)
 	})
 	mux.Handle("GET /metrics", metrics)
 	return &http.Server{

@@ -1,6 +1,6 @@
-// Package functionfile reads a YAML file of functions that are programs or HTTP
-// endpoints, and makes handlers of them: a team adds a function in any language
-// with no SDK.
+// Package functionfile reads a YAML file of functions that are programs, HTTP
+// endpoints or tools of MCP servers, and makes handlers of them: a team adds a function
+// in any language with no SDK.
 //
 //	pool: tools
 //	functions:

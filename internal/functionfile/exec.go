@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callfan/callfan/internal/processgroup"
+	"github.com/callfan/callfan/internal/retryafter"
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 )
@@ -198,7 +200,7 @@ func splitRetryAfter(stderr string, now time.Time) (reason string, after time.Du
 	if at == nil {
 		return stderr, 0
 	}
-	after, ok := retryAfter(stderr[at[2]:at[3]], now)
+	after, ok := retryafter.Parse(stderr[at[2]:at[3]], now)
 	if !ok {
 		return stderr, 0
 	}
@@ -235,8 +237,8 @@ func (p *program) execute(ctx context.Context, env []string, input []byte) progr
 	}
 	cmd.Stderr = stderr
 	cmd.WaitDelay = pipesLinger
-	ownGroup(cmd)
-	defer holdParent()()
+	processgroup.Own(cmd)
+	defer processgroup.HoldParent()()
 	if err := cmd.Start(); err != nil {
 		return programEnd{notStarted: err}
 	}

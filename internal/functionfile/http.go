@@ -14,12 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callfan/callfan/internal/retryafter"
 	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 )
-
-// longestRetryAfter bounds what a server may wish for.
-const longestRetryAfter = 10 * time.Minute
 
 // endpoint runs one function as a POST per call.
 type endpoint struct {
@@ -226,21 +224,9 @@ func refused(resp *http.Response) error {
 	case causeWord.MatchString(cause):
 		return executor.Failure(cause, text)
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
-		after, _ := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+		after, _ := retryafter.Parse(resp.Header.Get("Retry-After"), time.Now())
 		return executor.Retry(errors.New(text), after)
 	default:
 		return errors.New(text)
 	}
-}
-
-// retryAfter reads seconds or a date, as the header Retry-After has them.
-func retryAfter(value string, now time.Time) (after time.Duration, ok bool) {
-	value = strings.TrimSpace(value)
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return time.Duration(min(max(seconds, 0), int(longestRetryAfter/time.Second))) * time.Second, true
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(now), 0), longestRetryAfter), true
-	}
-	return 0, false
 }

@@ -23,8 +23,10 @@ type File struct {
 	Pool string
 	// Version is that of the functions; empty where the file has none.
 	Version string
-	// Functions are in the order of the file.
+	// Functions are in the order of the file, then those of Tools.
 	Functions []Function
+
+	servers []mcpServer
 }
 
 // Function is one function of a file.
@@ -32,12 +34,19 @@ type Function struct {
 	// Name is what the model calls it by.
 	Name string
 
-	kind    string // exec or http
+	kind    string // exec, http or mcp
 	options []executor.Option
 	handler executor.Handler
 }
 
-// Language is what runs the functions: "exec", "http" or "exec, http".
+// kindMCP is the kind of functions that are tools of MCP servers.
+const kindMCP = "mcp"
+
+// IsTool says whether the function is a tool of an MCP server.
+func (f Function) IsTool() bool { return f.kind == kindMCP }
+
+// Language is what runs the functions: "exec", "http", "mcp", or several of them such as
+// "exec, http".
 func (f *File) Language() string {
 	var kinds []string
 	for _, fn := range f.Functions {
@@ -95,7 +104,7 @@ func (l loader) file(root ast.Node) (*File, error) {
 		return nil, err
 	}
 	var f File
-	var functions ast.Node
+	var functions, servers ast.Node
 	for _, e := range entries {
 		switch e.name {
 		case "pool":
@@ -111,18 +120,27 @@ func (l loader) file(root ast.Node) (*File, error) {
 			}
 		case "functions":
 			functions = e.value
+		case "mcp":
+			servers = e.value
 		default:
-			return nil, l.unknownKey(e, "the file", []string{"pool", "version", "functions"})
+			return nil, l.unknownKey(e, "the file", []string{"pool", "version", "functions", "mcp"})
 		}
 	}
 	switch {
 	case f.Pool == "":
 		return nil, l.fault(nil, "pool is missing; add `pool: NAME`, the name of this deployment")
-	case functions == nil:
-		return nil, l.fault(nil, "functions is missing; add `functions:` with at least one function")
+	case functions == nil && servers == nil:
+		return nil, l.fault(nil, "functions is missing; add `functions:` with at least one function, or `mcp:` with at least one server")
 	}
-	if f.Functions, err = l.functions(functions); err != nil {
-		return nil, err
+	if functions != nil {
+		if f.Functions, err = l.functions(functions); err != nil {
+			return nil, err
+		}
+	}
+	if servers != nil {
+		if f.servers, err = l.mcpServers(servers); err != nil {
+			return nil, err
+		}
 	}
 	return &f, nil
 }

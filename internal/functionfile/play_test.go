@@ -49,6 +49,8 @@ func play(role string, args []string) {
 	case "wait":
 		_ = os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o600)
 		wait()
+	case "tools":
+		serveTools(args...)
 	case "die":
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Kill()

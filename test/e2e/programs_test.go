@@ -178,8 +178,20 @@ func (i *installation) stats() (stats simulator.Stats) {
 	return stats
 }
 
-// outputs are the submitted outputs of a session, or errors, by call id.
+// outputs are the submitted outputs of a session, or errors, by call id. All are texts.
 func (i *installation) outputs(session string) map[string]string {
+	i.t.Helper()
+	outputs := map[string]string{}
+	for id, raw := range i.rawOutputs(session) {
+		var text string
+		require.NoError(i.t, json.Unmarshal(raw, &text))
+		outputs[id] = text
+	}
+	return outputs
+}
+
+// rawOutputs are the submitted outputs of a session, or errors, as JSON by call id.
+func (i *installation) rawOutputs(session string) map[string]json.RawMessage {
 	i.t.Helper()
 	var list struct {
 		Results []struct {
@@ -190,15 +202,12 @@ func (i *installation) outputs(session string) map[string]string {
 		}
 	}
 	i.get("/_sim/results?session="+session, &list)
-	outputs := map[string]string{}
+	outputs := map[string]json.RawMessage{}
 	for _, r := range list.Results {
-		raw := r.Output
+		outputs[r.CallID] = r.Output
 		if !r.Success {
-			raw = r.Error
+			outputs[r.CallID] = r.Error
 		}
-		var text string
-		require.NoError(i.t, json.Unmarshal(raw, &text))
-		outputs[r.CallID] = text
 	}
 	return outputs
 }

@@ -1,4 +1,4 @@
-package functionfile
+package processgroup
 
 import (
 	"os/exec"
@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the program a process group, so that its children end with it. It
+// Own gives the program a process group, so that its children end with it. It
 // ends when the executor is killed: a program that lived on could take effect after
 // it was verified that it had not.
-func ownGroup(cmd *exec.Cmd) {
+func Own(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// holdParent keeps the calling thread, which Linux takes for the parent of the
+// HoldParent keeps the calling thread, which Linux takes for the parent of the
 // programs that it starts, until release: the signal comes when that thread ends.
-func holdParent() (release func()) {
+func HoldParent() (release func()) {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
