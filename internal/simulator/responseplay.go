@@ -1,6 +1,9 @@
 package simulator
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // play produces the response, in the time that the model and the script take. It stops when the response is cancelled,
 // and leaves it unfinished when the simulator is closed.
@@ -91,8 +94,8 @@ func (r *response) end(status responseStatus) {
 	s.changed()
 }
 
-// wait returns when the response has ended; it reports false when the simulator is closed first.
-func (r *response) wait() bool {
+// wait returns when the response has ended; it reports false when the client leaves or the simulator is closed first.
+func (r *response) wait(client context.Context) bool {
 	for {
 		r.mu.Lock()
 		ended, changed := r.status.ended(), r.changed
@@ -102,6 +105,8 @@ func (r *response) wait() bool {
 		}
 		select {
 		case <-changed:
+		case <-client.Done():
+			return false
 		case <-r.sim.ctx.Done():
 			return false
 		}

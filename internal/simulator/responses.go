@@ -80,7 +80,7 @@ func (s *Simulator) answerCreation(w http.ResponseWriter, r *http.Request, req *
 		made.serve(w, r, 0, req.obfuscate)
 		return nil
 	}
-	if !req.background && !made.wait() {
+	if !req.background && !made.wait(r.Context()) {
 		return internalError()
 	}
 	made.mu.Lock()

@@ -78,7 +78,7 @@ func (st *responseStore) ended(r *response) {
 	st.know(r.output, r.stored)
 }
 
-// get returns a stored response that is neither deleted nor older than the service keeps them.
+// getStored returns a stored response that is neither deleted nor older than the service keeps them.
 func (s *Simulator) getStored(id string) (*response, bool) {
 	st := &s.responses
 	st.mu.RLock()
