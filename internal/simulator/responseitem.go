@@ -196,4 +196,3 @@ func (it *responseItem) read(f *itemFields, param string) error {
 	}
 	return nil
 }
-
