@@ -198,9 +198,32 @@ test-languages: build languages bench-languages-build ## Check `callfan demo --l
 	bin/testcount $(TESTFLAGS) -tags languages -run '^TestLanguages' ./cmd/callfan
 	bin/bench-languages -rounds 1 -calls 100 -time 1s
 
-# The chart's tests are a module of their own, so that Helm and Kubernetes stay out of go.mod.
+KUBE_VERSION := $(shell sed -n 's|.*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' tools/kube/go.mod)
+KUBE_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/callfan
+KUBE_APISERVER = $(KUBE_CACHE)/kube-apiserver-$(KUBE_VERSION)
+KUBE_LDFLAGS = -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))
+
+# Built beside and renamed, so that a build that is cut off leaves nothing that looks like the program.
+$(KUBE_APISERVER):
+	@mkdir -p $(@D)
+	@echo "building the API server of Kubernetes $(KUBE_VERSION), once for each machine and version: about 10 minutes on two cores"
+	cd tools/kube && CGO_ENABLED=0 go build -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $@.partial k8s.io/kubernetes/cmd/kube-apiserver
+	mv $@.partial $@
+
+.PHONY: deps-helm
+deps-helm: $(KUBE_APISERVER) ## Install what the chart's tests need: etcd (by apt, as root) and the API server of Kubernetes (built from its Go module)
+	@if ! command -v etcd >/dev/null; then \
+		if [[ $$(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then \
+			echo "missing for the chart's tests: etcd; remedy: sudo apt-get install etcd-server" >&2; exit 1; \
+		fi; \
+		apt-get update -qq; \
+		RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends etcd-server; \
+	fi
+
+# A Go module of its own, so that Helm and Kubernetes stay out of go.mod.
 .PHONY: test-helm
-test-helm: ## Check the Helm chart: lint, what it renders, and what it refuses
+test-helm: deps-helm ## Check the Helm chart: lint, what it renders and refuses, Kubernetes' schemas, and a real API server
 	go build -o bin/testcount ./tools/testcount
 	cd helm && go vet ./... && ../bin/testcount -count=1 -timeout 15m ./...
 

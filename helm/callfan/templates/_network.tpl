@@ -20,22 +20,12 @@ spec:
         operator: In
         values: [{{ .component }}, {{ ternary "check" (printf "%s-register" .component) $dispatcher }}]
   policyTypes: [Ingress, Egress]
+  {{- with include "callfan.ingress" . }}
   ingress:
-    {{- if $dispatcher }}
-    - from:
-        {{- toYaml ($policy.adminFrom | default (list (dict "podSelector" dict))) | nindent 8 }}
-      ports:
-        - {port: http, protocol: TCP}
-    {{- end }}
-    {{- if and .health (or $policy.metricsFrom .root.Values.monitoring.podMonitor.enabled .root.Values.monitoring.serviceMonitor.enabled) }}
-    - from:
-        {{- toYaml ($policy.metricsFrom | default (list (dict "namespaceSelector" dict))) | nindent 8 }}
-      ports:
-        - {port: http, protocol: TCP}
-    {{- end }}
-    {{- with $policy.extraIngress }}
-    {{- tpl (toYaml .) $.root | nindent 4 }}
-    {{- end }}
+    {{- . | nindent 4 }}
+  {{- else }}
+  ingress: []
+  {{- end }}
   egress:
     {{- include "callfan.egress" (dict "to" $policy.dns.to "ports" $policy.dns.ports "protocols" (list "UDP" "TCP")) | nindent 4 }}
     {{- include "callfan.egress" (dict "to" $policy.nats.to "ports" $policy.nats.ports) | nindent 4 }}
@@ -56,6 +46,19 @@ spec:
     {{- tpl (toYaml .) $.root | nindent 4 }}
     {{- end }}
 {{- end }}
+{{- end -}}
+
+{{- define "callfan.ingress" -}}
+{{- $policy := .c.networkPolicy -}}
+{{- $rules := list -}}
+{{- $ports := list (dict "port" "http" "protocol" "TCP") -}}
+{{- if eq .kind "dispatcher" -}}
+{{- $rules = append $rules (dict "from" ($policy.adminFrom | default (list (dict "podSelector" dict))) "ports" $ports) -}}
+{{- end -}}
+{{- if and .health (or $policy.metricsFrom .root.Values.monitoring.podMonitor.enabled .root.Values.monitoring.serviceMonitor.enabled) -}}
+{{- $rules = append $rules (dict "from" ($policy.metricsFrom | default (list (dict "namespaceSelector" dict))) "ports" $ports) -}}
+{{- end -}}
+{{- with concat $rules $policy.extraIngress }}{{ tpl (toYaml .) $.root }}{{ end -}}
 {{- end -}}
 
 {{/* Without peers, any address. */}}
