@@ -16,6 +16,7 @@ SAMPLES := test/samples
 GREETERS := examples/languages
 BENCH_LANGUAGES := test/bench/languages
 BENCH_FLAGS ?=
+RUST_PROFILE ?= release
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time.
 TESTFLAGS ?= -race -p 2 -count=1 -timeout 15m
@@ -161,7 +162,7 @@ samples-deps: $(SAMPLES)/javascript/node_modules/.package-lock.json $(SAMPLES)/p
 
 # The executors of `callfan demo --languages`: each SDK as it is here, and the example on it.
 .PHONY: languages
-languages: language-go language-python language-typescript language-java ## Prepare the executors that `callfan demo --languages` starts: each SDK and its example
+languages: language-go language-python language-typescript language-java language-rust ## Prepare the executors that `callfan demo --languages` starts: each SDK and its example
 
 .PHONY: language-go
 language-go:
@@ -192,11 +193,18 @@ $(JAVA)/target/classpath: $(JAVA)/pom.xml $(shell find $(JAVA)/src/main -name '*
 language-java: $(JAVA)/target/classpath
 	javac -Xlint:all,-processing,-classfile -cp "$(JAVA)/target/classes:$$(cat $(JAVA)/target/classpath)" -d $(GREETERS)/java/build $(GREETERS)/java/Greet.java
 
+# The libraries are those that the tests of the SDK have compiled.
+.PHONY: language-rust
+language-rust: deps-rust
+	CARGO_TARGET_DIR=$(RUST)/target $(CARGO) build --quiet --locked --manifest-path $(GREETERS)/rust/Cargo.toml
+	mkdir -p $(GREETERS)/rust/build
+	cp $(RUST)/target/debug/greet $(GREETERS)/rust/build/greet
+
 .PHONY: test-languages
-test-languages: build languages bench-languages-build ## Check `callfan demo --languages`, and that `make bench-languages` works
+test-languages: build languages ## Check `callfan demo --languages`, and that `make bench-languages` works
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) -tags languages -run '^TestLanguages' ./cmd/callfan
-	bin/bench-languages -rounds 1 -calls 100 -time 1s
+	$(MAKE) --no-print-directory bench-languages RUST_PROFILE=dev BENCH_FLAGS='-rounds 1 -calls 100 -time 1s'
 
 KUBE_VERSION := $(shell sed -n 's|.*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' tools/kube/go.mod)
 KUBE_CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/callfan
@@ -270,6 +278,8 @@ bench-languages-build: build languages
 	CGO_ENABLED=0 go build -o bin/bench-bare ./$(BENCH_LANGUAGES)/bare
 	CGO_ENABLED=0 go build -o bin/bench-go ./$(BENCH_LANGUAGES)/noop/go
 	javac -cp "$(JAVA)/target/classes:$$(cat $(JAVA)/target/classpath)" -d bin/bench-java $(BENCH_LANGUAGES)/noop/java/Noop.java
+	CARGO_TARGET_DIR=$(RUST)/target $(CARGO) build --quiet --locked --profile $(RUST_PROFILE) --manifest-path $(BENCH_LANGUAGES)/noop/rust/Cargo.toml
+	cp $(RUST)/target/$(RUST_PROFILE:dev=debug)/noop bin/bench-rust
 
 .PHONY: chaos
 chaos: deps ## Prove by fault injection that nothing is lost or doubled; CHAOS_TIME=3m, SEED=n, BUG=no-fence (docs/chaos.md)

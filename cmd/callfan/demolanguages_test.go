@@ -28,7 +28,7 @@ func TestLanguagesAnswerAtOnce(t *testing.T) {
 	for _, title := range titles {
 		answer = append(answer, title[1])
 	}
-	require.Equal(t, []string{"Go", "Python", "TypeScript", "Java"}, answer, "the agent's answer has all, in the order of the calls")
+	require.Equal(t, []string{"Go", "Python", "TypeScript", "Java", "Rust"}, answer, "the agent's answer has all, in the order of the calls")
 	require.Contains(t, p.Stdout.String(), "0 lost, 0 doubled")
 }
 

@@ -44,6 +44,11 @@ var languages = []language{
 		made:    []string{"sdk/java/target/classpath", examples + "/java/build/Greet.class"},
 		command: java,
 	},
+	{
+		name: "rust", title: "Rust",
+		made:    []string{examples + "/rust/build/greet"},
+		command: plain(examples + "/rust/build/greet"),
+	},
 }
 
 func plain(command ...string) func(string) ([]string, error) {

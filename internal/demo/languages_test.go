@@ -14,7 +14,7 @@ func TestLanguagesByName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"Python", "Go"}, []string{list[0].title, list[1].title})
 	_, err = chosen([]string{"pyhton", "cobol", "go", "go"})
-	require.ErrorContains(t, err, `"pyhton" is none of go, python, typescript, java`)
+	require.ErrorContains(t, err, `"pyhton" is none of go, python, typescript, java, rust`)
 	require.ErrorContains(t, err, "did you mean python?")
 	require.ErrorContains(t, err, `"cobol"`)
 	require.ErrorContains(t, err, "go is there twice")

@@ -71,8 +71,8 @@ func (b *bench) process(s subject) *process {
 
 const (
 	// Virtual machines translate what they have run often: the first calls do not count.
-	warmCalls = 5000
-	warmTime  = 6 * time.Second
+	warmCalls = 20000
+	warmTime  = 12 * time.Second
 	// Calls that are alone.
 	singleCalls = 300
 	singleTime  = 3 * time.Second

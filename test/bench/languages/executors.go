@@ -39,6 +39,7 @@ func subjects(root, dir, endpoint string, concurrency int, only []string) ([]sub
 	all := []subject{
 		{name: "bare", function: "noop_bare", command: []string{"bin/bench-bare"}},
 		{name: reference, function: "noop_go", command: []string{"bin/bench-go"}},
+		{name: "rust", function: "noop_rust", command: []string{"bin/bench-rust"}},
 		{name: "java", function: "noop_java", command: []string{
 			"java", "-cp", "bin/bench-java:sdk/java/target/classes:" + strings.TrimSpace(string(libraries)), "Noop",
 		}},
