@@ -60,8 +60,8 @@ func (c *Client) call(ctx context.Context, name string, in executor.Call) (execu
 		switch {
 		case ctx.Err() != nil:
 			return executor.Output{}, context.Cause(ctx)
-		case err != nil:
-			return executor.Output{}, executor.Retry(err, time.Second)
+		case err != nil: // why is for operators: it may name an address
+			return executor.Output{}, executor.Retry(fmt.Errorf("MCP server %q is not connected", c.server.Name), time.Second)
 		}
 		s = next
 		result, l := c.request(ctx, s, name, in)

@@ -54,12 +54,12 @@ func (l *lines) line() ([]byte, error) {
 		part, err := l.in.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
+		case len(line) > maxMessage:
+			return nil, errMessageTooLarge
 		case err == nil:
 			return line, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
-		case len(line) > maxMessage:
-			return nil, errMessageTooLarge
 		}
 	}
 }

@@ -50,6 +50,7 @@ func TestMCPGuide(t *testing.T) {
 		require.NotNil(t, match, pattern)
 		return match[1]
 	}
+	programtest.Build(t, "examples/executor-mcp") // so that the file's `go run` has it in the build cache
 	executor := shell(t, commands[1], []string{"NATS_URL=" + printed(`NATS_URL=(\S+)`)})
 	executor.Await(executor.Stderr, "executor serves")
 	ask := shell(t, commands[2], []string{"CALLFAN_DISPATCHER=" + printed(`health, admin +(\S+)`)},
