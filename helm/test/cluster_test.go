@@ -151,7 +151,7 @@ func (c *cluster) live(t *testing.T) (found []string) {
 	for _, kind := range []schema.GroupVersionKind{
 		{Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, {Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
-		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, {Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, {Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, {Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
 		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"}, {Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, {Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
 	} {
 		mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -198,9 +198,6 @@ func TestAPIServerTakesEveryCombination(t *testing.T) {
 		}
 		for component, spec := range podSpecs(t, all) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-"}, Spec: spec}
-			if spec.Affinity == nil && component == "dispatcher" { // what runs is what the pod asks for
-				require.NotNil(t, spec.SecurityContext)
-			}
 			_, err := c.client.CoreV1().Pods(c.namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
 			require.NoError(t, err, "%s: pod of %s", name, component)
 		}

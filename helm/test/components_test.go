@@ -241,3 +241,25 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 		require.Contains(t, string(docs), "`"+name+"`")
 	}
 }
+
+// What has to be reachable from outside is a port and a service of its own; the Ingress leads to the one path and to nothing else.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	all := render(t, file(t, "full"))
+	services := slices.DeleteFunc(all.of("Service"), func(o object) bool { return o.Name != "fan-callfan-dispatcher-webhook" })
+	require.Len(t, services, 1)
+	require.Equal(t, intstr.FromString("webhook"), typed[corev1.Service](t, services[0]).Spec.Ports[0].TargetPort)
+	ingress := one[networkingv1.Ingress](t, all, "Ingress", "dispatcher").Spec
+	require.Len(t, ingress.Rules, 1)
+	require.Len(t, ingress.Rules[0].HTTP.Paths, 1)
+	require.Equal(t, "/webhooks/openai", ingress.Rules[0].HTTP.Paths[0].Path)
+	require.Equal(t, services[0].Name, ingress.Rules[0].HTTP.Paths[0].Backend.Service.Name)
+	pod := podSpecs(t, all)["dispatcher"]
+	require.Equal(t, ":8421", variable(pod, "CALLFAN_WEBHOOK_LISTEN"))
+	require.Contains(t, mountedSecrets(pod), variable(pod, "OPENAI_WEBHOOK_SECRET_FILE"))
+	require.Equal(t, "ingress", one[networkingv1.NetworkPolicy](t, all, "NetworkPolicy", "dispatcher").Spec.Ingress[1].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"])
+
+	require.Empty(t, variable(podSpecs(t, render(t, file(t, "default")))["dispatcher"], "CALLFAN_WEBHOOK_LISTEN"))
+	require.Contains(t, refusal(t, file(t, "default"), "dispatcher: {webhook: {enabled: true}}"), "dispatcher.webhook.secret.existingSecret is empty")
+	require.Contains(t, refusal(t, file(t, "full"), `dispatcher: {webhook: {ingress: {host: ""}}}`), "dispatcher.webhook.ingress.host is empty")
+}

@@ -38,7 +38,7 @@ func TestSchemas(t *testing.T) {
 					checked[o.Kind]++
 				}
 			}
-			require.Len(t, checked, 12, "every kind that the chart can make: %v", checked)
+			require.Len(t, checked, 13, "every kind that the chart can make: %v", checked)
 			// What it would notice.
 			wrong := render(t, file(t, "default"), "dispatcher: {securityContext: {readonlyRootFilesystem: true}}").of("Deployment")[0]
 			body, err := jsonschema.UnmarshalJSON(strings.NewReader(jsonOf(t, wrong.Map)))

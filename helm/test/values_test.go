@@ -144,10 +144,6 @@ var elsewhere = map[string]string{
 	"defaults.autoscaling.minReplicas":   "default: {defaults: {autoscaling: {type: hpa}}}",
 	"defaults.autoscaling.keda":          "keda",
 	"executorDefaults.registration.args": "default: {executors: {own: {image: {repository: own, tag: v1}, registration: {enabled: true}}}}",
-	"monitoring.podMonitor.enabled":      "default",
-	"monitoring.serviceMonitor.enabled":  "default",
-	"monitoring.prometheusRule.enabled":  "default",
-	"monitoring.dashboards.enabled":      "default",
 }
 
 type base struct {
@@ -193,6 +189,7 @@ var samples = map[string]any{
 	"defaults.pdb.unhealthyPodEvictionPolicy":            "IfHealthyBudget",
 	"defaults.autoscaling.type":                          "hpa",
 	"defaults.nats":                                      values{"user": "sample"},
+	"dispatcher.webhook.service.type":                    "LoadBalancer",
 	"dispatcher.service.type":                            "LoadBalancer",
 	"dispatcher.config":                                  values{"linger": "20ms"},
 	"executorDefaults.functions":                         values{"sample": values{}},
@@ -240,12 +237,25 @@ var samples = map[string]any{
 func (b *base) differs(t *testing.T, v value) bool {
 	t.Helper()
 	changed := sample(t, v)
+	if on, ok := lookup(b.given, v.path).(bool); ok {
+		changed = !on
+	}
 	for _, key := range slices.Backward(strings.Split(v.path, ".")) {
 		changed = values{key: changed}
 	}
 	more, err := json.Marshal(changed)
 	require.NoError(t, err)
 	return !maps.Equal(b.rendered, rendered(t, loader.MergeMaps(b.given, parse(t, string(more)))))
+}
+
+// lookup is what is given at a path, nil for nothing.
+func lookup(v values, path string) any {
+	var at any = v
+	for key := range strings.SplitSeq(path, ".") {
+		m, _ := at.(values)
+		at = m[key]
+	}
+	return at
 }
 
 func sample(t *testing.T, v value) any {

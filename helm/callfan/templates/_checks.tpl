@@ -41,6 +41,12 @@
 {{- if not .c.adminToken.existingSecret -}}
 {{- fail "dispatcher.adminToken.existingSecret is empty: the admin API needs a token: kubectl create secret generic callfan-admin --from-literal=token=$(openssl rand -hex 32)" -}}
 {{- end -}}
+{{- if and .c.webhook.enabled (not .c.webhook.secret.existingSecret) -}}
+{{- fail "dispatcher.webhook.secret.existingSecret is empty: name the Secret with the signing secret of the webhook endpoint" -}}
+{{- end -}}
+{{- if and .c.webhook.ingress.enabled (not .c.webhook.ingress.host) -}}
+{{- fail "dispatcher.webhook.ingress.host is empty: give the host that OpenAI is told" -}}
+{{- end -}}
 {{- if $values.redis.enabled -}}
 {{- if not (or $values.redis.url $values.redis.urlSecret.existingSecret) -}}
 {{- fail "redis.url is empty: give the address of Redis, such as redis://redis.redis.svc:6379/0, or redis.urlSecret, or set redis.enabled to false to keep results in JetStream; the chart installs no Redis, see helm/examples" -}}
@@ -61,7 +67,7 @@
   "prefix" "installation.prefix" "partitions" "installation.partitions" "replicas" "installation.streamReplicas" "max-ack-pending" "installation.maxAckPending"
   "redis" "redis.url" "redis-mode" "redis.mode" "redis-user" "redis.user" "redis-password-file" "redis.password" "redis-ca" "redis.tls" "redis-cert" "redis.tls" "redis-key" "redis.tls" "redis-prefix" "redis.prefix"
   "openai-api-key-file" "openai.apiKey" "openai-base-url" "openai.baseURL" "openai-organization" "openai.organization" "openai-project" "openai.project"
-  "listen" "dispatcher.health.port" "admin-token-file" "dispatcher.adminToken" "stop-timeout" "dispatcher.terminationGracePeriodSeconds" "policies" "dispatcher.policies"
+  "listen" "dispatcher.health.port" "webhook-listen" "dispatcher.webhook" "webhook-secret-file" "dispatcher.webhook" "admin-token-file" "dispatcher.adminToken" "stop-timeout" "dispatcher.terminationGracePeriodSeconds" "policies" "dispatcher.policies"
   "log-format" "dispatcher.logFormat" "log-level" "dispatcher.logLevel" "name" "nothing, every pod has its own name"
 -}}
 {{- if hasKey $.c.config $key -}}

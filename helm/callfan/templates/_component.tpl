@@ -10,6 +10,8 @@ another has.
   (include "callfan.configMap" .)
   (include "callfan.deployment" .)
   (include "callfan.service" .)
+  (include "callfan.webhookService" .)
+  (include "callfan.webhookIngress" .)
   (include "callfan.pdb" .)
   (include "callfan.hpa" .)
   (include "callfan.scaledObject" .)

@@ -73,6 +73,7 @@ after that time to report, to close and to exit. A dispatcher spends its stop ti
   (list "CALLFAN_CONFIG" "/etc/callfan/config/dispatcher.yaml")
   (list "CALLFAN_POLICIES" (ternary "/etc/callfan/config/policies.yaml" "" (not (empty .c.policies))))
   (list "CALLFAN_LISTEN" (printf ":%d" (int .c.health.port)))
+  (list "CALLFAN_WEBHOOK_LISTEN" (ternary (printf ":%d" (int .c.webhook.port)) "" .c.webhook.enabled))
   (list "CALLFAN_PARTITIONS" (int64 $values.installation.partitions))
   (list "CALLFAN_REPLICAS" (int64 $values.installation.streamReplicas))
   (list "CALLFAN_MAX_ACK_PENDING" (int64 $values.installation.maxAckPending))

@@ -55,6 +55,11 @@ spec:
 {{- if eq .kind "dispatcher" -}}
 {{- $rules = append $rules (dict "from" ($policy.adminFrom | default (list (dict "podSelector" dict))) "ports" $ports) -}}
 {{- end -}}
+{{- if (.c.webhook).enabled -}}
+{{- $webhook := dict "ports" (list (dict "port" "webhook" "protocol" "TCP")) -}}
+{{- with $policy.webhookFrom }}{{ $_ := set $webhook "from" . }}{{ end -}}
+{{- $rules = append $rules $webhook -}}
+{{- end -}}
 {{- if and .health (or $policy.metricsFrom .root.Values.monitoring.podMonitor.enabled .root.Values.monitoring.serviceMonitor.enabled) -}}
 {{- $rules = append $rules (dict "from" ($policy.metricsFrom | default (list (dict "namespaceSelector" dict))) "ports" $ports) -}}
 {{- end -}}

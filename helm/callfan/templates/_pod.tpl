@@ -96,6 +96,11 @@ containers:
       - name: http
         containerPort: {{ int $c.health.port }}
         protocol: TCP
+      {{- if ($c.webhook).enabled }}
+      - name: webhook
+        containerPort: {{ int $c.webhook.port }}
+        protocol: TCP
+      {{- end }}
     {{- include "callfan.probes" . | nindent 4 }}
     {{- end }}
     {{- if gt (int $c.preStopSleepSeconds) 0 }}

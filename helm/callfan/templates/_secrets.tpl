@@ -26,6 +26,9 @@ password in them have to be variables.
 {{- $values := .root.Values -}}
 {{- $all = print $all (include "callfan.secretFile" (dict "secret" $values.openai.apiKey "path" "openai-api-key" "env" "OPENAI_API_KEY_FILE")) -}}
 {{- $all = print $all (include "callfan.secretFile" (dict "secret" .c.adminToken "path" "admin-token" "env" "CALLFAN_ADMIN_TOKEN_FILE")) -}}
+{{- if and .c.webhook.enabled (not .check) -}}
+{{- $all = print $all (include "callfan.secretFile" (dict "secret" .c.webhook.secret "path" "webhook-secret" "env" "OPENAI_WEBHOOK_SECRET_FILE")) -}}
+{{- end -}}
 {{- if and $values.redis.enabled (not .check) -}}
 {{- $redis := $values.redis -}}
 {{- $all = print $all (include "callfan.secretFile" (dict "secret" $redis.password "path" "redis-password" "env" "REDIS_PASSWORD_FILE")) -}}
