@@ -17,7 +17,7 @@ seconds() { printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)); }
 pause() { sleep "$(seconds "$wait")" && wait=$((wait < 2500 ? wait * 2 : 5000)); } # from 100 ms up to 5 s
 ask() { nats --inbox-prefix "$inbox" --timeout "$1" request --raw --no-templates "${@:2}" 2> >(grep -v 'Reading payload' >&2); } # reads standard input
 tell() { nats publish --quiet --no-templates "$@"; }
-subscribe() { exec 3< <(exec nats subscribe "$replies" --dump=-); } # each message as JSON with a NUL behind it
+subscribe() { exec 3< <(exec nats subscribe "$replies" --dump=-) && subscriber=$!; } # each message as JSON with a NUL behind it
 register() { # every function, for ever; the last answer has the binding
 	local file answer wait=100 request='{protocol: 1, $pool, function: ., functions: $names, executor: {$id, language: "shell", version: "1"}}'
 	for file in "$dir"/*.json; do
@@ -79,8 +79,8 @@ report() { # the kind and the JSON of an outcome: store it, and only then ack
 	done
 	tell "$reply" +ACK || tell "$reply" +ACK
 }
-trap 'rm -rf "$tmp"' EXIT && trap 'exit 0' TERM INT && subscribe && register || exit 1
-eval "$(jq -r '@sh "calls=\(.calls_stream).\(.consumer) beat=\(.ack_wait_ms / 3000) refresh=\(.refresh_ms / 1000 | ceil)"' "$tmp/binding")"
+trap 'kill -KILL "${subscriber-}" "${registrar-}" "${running[@]}" 2>/dev/null; rm -rf "$tmp"' EXIT && trap 'exit 0' TERM INT && subscribe && register || exit 1
+eval "$(jq -r '@sh "calls=\(.calls_stream).\(.consumer) beat=\(.ack_wait_ms / 3000) refresh=\(.refresh_ms / 1000 | ceil)"' "$tmp/binding")" && log "executor serves $names"
 trap 'touch "$tmp/stop"' TERM INT && asked=0 heard=$EPOCHSECONDS next=$((EPOCHSECONDS + ${refresh/#0/30})) part='' end='' registrar=''
 while running=($(jobs -rp)) && free=$((slots - ${#running[@]} - asked)); do
 	if [[ -e $tmp/stop ]]; then ((${#running[@]} > 0 && EPOCHSECONDS <= ${end:=$((EPOCHSECONDS + stop_ms / 1000 + 1))})) || break
@@ -96,4 +96,4 @@ while running=($(jobs -rp)) && free=$((slots - ${#running[@]} - asked)); do
 	elif (($? <= 128)); then asked=0 part='' && sleep 0.5 && subscribe
 	else part+=$message && ((asked == 0 || EPOCHSECONDS - heard <= 3)) || asked=0 next=$EPOCHSECONDS; fi # the pulls were lost
 done
-kill -KILL "${running[@]}" "$registrar" 2>/dev/null || exit 0
+exit 0

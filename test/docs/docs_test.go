@@ -165,6 +165,9 @@ func TestGoCommandsNamePackagesThatExist(t *testing.T) {
 		for _, code := range doc.code {
 			for _, match := range goPath.FindAllStringSubmatch(code, -1) {
 				path := strings.Trim(match[1], "/")
+				if slices.Contains(doc.code, path+"/main.go") {
+					continue // the document has it made
+				}
 				if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 					t.Errorf("%s says `%s`, but there is no %s", doc.path, code, path)
 				}

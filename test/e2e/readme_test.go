@@ -84,13 +84,6 @@ func TestReadmeCommandsAreAllRun(t *testing.T) {
 	require.Len(t, blocks, len(run))
 }
 
-func TestReadmeProgramIsTheExample(t *testing.T) {
-	t.Parallel()
-	example, err := os.ReadFile(filepath.Join(programtest.Root(), "examples", "first", "main.go"))
-	require.NoError(t, err)
-	require.Equal(t, string(example), readmeBlocks(t, "go")[0])
-}
-
 func TestReadmeDemo(t *testing.T) {
 	t.Parallel()
 	p := shell(t, readme(t, "callfan demo\n"), nil)
