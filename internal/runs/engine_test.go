@@ -45,6 +45,8 @@ var registered = functions{{Name: "add", Description: "adds"}, {Name: "crm.find"
 type rig struct {
 	t     *testing.T
 	store *runstore.Store
+	// slow is what the next replica sees of the store, if it is not the store itself.
+	slow  runs.Store
 	model *scripted
 	hands *hands
 
@@ -78,8 +80,12 @@ func (r *rig) current() *runs.Engine {
 
 // start makes the engine of a replica.
 func (r *rig) start(name string) {
+	store := runs.Store(r.store)
+	if r.slow != nil {
+		store, r.slow = r.slow, nil
+	}
 	e := runs.New(runs.Config{Name: name, Poll: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)},
-		runs.Parts{Store: r.store, Model: r.model, Functions: registered, Notices: r.store})
+		runs.Parts{Store: store, Model: r.model, Functions: registered, Notices: r.store})
 	r.mu.Lock()
 	r.engine = e
 	r.mu.Unlock()
@@ -387,4 +393,73 @@ func TestARunSurvivesItsReplicas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lagging holds back what is stored of responses until it is released.
+type lagging struct {
+	runs.Store
+
+	held    chan struct{}
+	release chan struct{}
+	once    sync.Once
+}
+
+func (l *lagging) PutItem(ctx context.Context, id string, ref runs.Ref, item json.RawMessage) error {
+	l.once.Do(func() { close(l.held) })
+	<-l.release
+	return l.Store.PutItem(context.WithoutCancel(ctx), id, ref, item)
+}
+
+// TestAReplicaThatWritesLateSpoilsNothing: while a replica stores the items of a response,
+// another one takes the run over and has the response made anew.
+func TestAReplicaThatWritesLateSpoilsNothing(t *testing.T) {
+	t.Parallel()
+	answered := make(chan struct{})
+	model := &scripted{forgets: true, play: func(n int, body request) reply {
+		if body.Metadata["callfan_round"] == "1" {
+			return completed(fcall(fmt.Sprint("c", n), "add", fmt.Sprintf(`{"a":%d}`, n)))
+		}
+		return completed(said("done"))
+	}}
+	slow := &lagging{held: make(chan struct{}), release: make(chan struct{})}
+	r := newRig(t, model, func(c call.Call) *call.Result {
+		select {
+		case <-answered:
+			return echo(c)
+		default:
+			return nil
+		}
+	})
+	r.stop()
+	slow.Store, r.slow = r.store, slow
+	r.start("slow")
+	stopSlow := r.stop
+	id := r.begin(`{"model":"m","input":"x","store":false}`)
+	<-slow.held
+	r.start("quick")
+	t.Cleanup(stopSlow)
+	pending := func() []call.Call {
+		s, err := r.current().Session(t.Context(), id)
+		if err != nil {
+			return nil
+		}
+		return s.Calls
+	}
+	require.Eventually(t, func() bool { return len(pending()) == 1 }, patience, 5*time.Millisecond)
+	close(slow.release)
+	require.Eventually(t, func() bool {
+		_, err := r.store.Item(t.Context(), id, runs.Ref{Round: 1, Attempt: 1})
+		return err == nil
+	}, patience, 5*time.Millisecond, "the slow replica writes")
+	close(answered)
+	require.Eventually(t, func() bool {
+		r.hands.look(id)
+		run, err := r.current().Get(t.Context(), id)
+		return err == nil && run.Status.Final()
+	}, patience, 10*time.Millisecond)
+	require.Equal(t, "done", r.end(id).Text)
+	requests := r.model.requests()
+	last := string(requests[len(requests)-1].Input)
+	require.Contains(t, last, `"call_id":"c2"`)
+	require.NotContains(t, last, `"c1"`, "an item of the response that was lost")
 }

@@ -16,7 +16,7 @@ func (r *runner) unsent() []pendingCall {
 	var calls []pendingCall
 	for n, round := range r.run.Rounds {
 		for _, c := range round.Calls {
-			if ref := (Ref{Round: n + 1, Index: c.Index}); !sent[ref] {
+			if ref := r.ref(n+1, c.Index); !sent[ref] {
 				calls = append(calls, pendingCall{ref: ref, call: c, response: round.Response})
 			}
 		}

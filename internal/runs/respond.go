@@ -102,7 +102,7 @@ func (r *runner) body() (json.RawMessage, error) {
 			}
 			m.earlier = append(m.earlier, outputs...)
 			for i := range r.run.Rounds[earlier-1].Items {
-				item, err := store.Item(r.ctx, r.id, Ref{Round: earlier, Index: i})
+				item, err := store.Item(r.ctx, r.id, r.ref(earlier, i))
 				if err != nil {
 					return nil, lost("an item", err)
 				}
@@ -160,7 +160,7 @@ func (r *runner) itemDone(ev Event) error {
 	if reason, _ := r.exceeded(append(slices.Clone(round.Calls), c)); reason != "" {
 		return nil // the end of the response decides
 	}
-	ref := Ref{Round: r.number(), Index: ev.Index}
+	ref := r.ref(r.number(), ev.Index)
 	if err := r.e.parts.Store.PutItem(r.ctx, r.id, ref, ev.Item); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (r *runner) settle(o *Outcome) error {
 	ids := map[string]bool{}
 	var calls []Call
 	for i, raw := range o.Output {
-		if err := r.e.parts.Store.PutItem(r.ctx, r.id, Ref{Round: r.number(), Index: i}, raw); err != nil {
+		if err := r.e.parts.Store.PutItem(r.ctx, r.id, r.ref(r.number(), i), raw); err != nil {
 			return err
 		}
 		it := readItem(raw)

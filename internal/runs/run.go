@@ -106,10 +106,13 @@ type Round struct {
 	LastItem string `json:"last_item,omitempty"`
 }
 
-// Ref names an item: the round and the index in its response's output.
+// Ref names an item: the round, the attempt that made its response, and the index in the
+// response's output. With the attempt a replica that writes late, when another one has had
+// the response made anew, overwrites nothing.
 type Ref struct {
-	Round int `json:"round"`
-	Index int `json:"index"`
+	Round   int `json:"round"`
+	Attempt int `json:"attempt"`
+	Index   int `json:"index"`
 }
 
 // CallKind says which kind of item asks for the call.

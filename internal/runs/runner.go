@@ -183,6 +183,11 @@ func (r *runner) round() *Round { return &r.run.Rounds[len(r.run.Rounds)-1] }
 
 func (r *runner) number() int { return len(r.run.Rounds) }
 
+// ref names an item of a round's present response.
+func (r *runner) ref(round, index int) Ref {
+	return Ref{Round: round, Attempt: r.run.Rounds[round-1].Attempt, Index: index}
+}
+
 // nextRound records the intent to make the next request.
 func (r *runner) nextRound(sent []Ref) error {
 	round := Round{Attempt: 1, Began: time.Now().UTC(), Sent: sent}

@@ -23,6 +23,8 @@ type scripted struct {
 	play func(n int, body request) reply
 	// broken is asked before each event is handed on; an error cuts the stream there.
 	broken func(ev runs.Event) error
+	// forgets: responses cannot be retrieved.
+	forgets bool
 
 	mu        sync.Mutex
 	bodies    []request
@@ -122,7 +124,7 @@ func (m *scripted) Retrieve(ctx context.Context, id string, after int64, stream 
 	m.mu.Lock()
 	r, ok := m.responses[id]
 	m.mu.Unlock()
-	if !ok {
+	if !ok || m.forgets {
 		return &call.Refusal{Class: call.RefusedGone, Err: errors.New("no such response")}
 	}
 	if !stream {

@@ -29,7 +29,7 @@ func key(kind, id string) (string, error) {
 
 func refKey(kind, id string, ref runs.Ref) (string, error) {
 	k, err := key(kind, id)
-	return k + "." + strconv.Itoa(ref.Round) + "." + strconv.Itoa(ref.Index), err
+	return fmt.Sprintf("%s.%d.%d.%d", k, ref.Round, ref.Attempt, ref.Index), err
 }
 
 // Create records a run and its request, and makes it active.
