@@ -133,7 +133,7 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 		return err
 	}
 	d.metrics.CountParked(running.Parked)
-	if err := d.openWebhooks(running, engine.Finished); err != nil {
+	if err := d.openWebhooks(p.conn, running, engine.Finished); err != nil {
 		return err
 	}
 	d.state.started(running, registry)

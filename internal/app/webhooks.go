@@ -5,6 +5,7 @@ import (
 
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/webhooks"
+	"github.com/callfan/callfan/pkg/queue"
 )
 
 // triggerWebhook says that a webhook asked to look at a session.
@@ -12,15 +13,27 @@ const triggerWebhook = "webhook"
 
 // openWebhooks receives OpenAI's webhooks. finished is told of responses that have
 // ended; nil leaves them alone.
-func (d *Dispatcher) openWebhooks(running *dispatcher.Dispatcher, finished func(ctx context.Context, response string) error) error {
+func (d *Dispatcher) openWebhooks(conn *queue.Conn, running *dispatcher.Dispatcher, finished func(ctx context.Context, response string) error) error {
+	// A webhook reaches any replica: the one that serves the session hears of it here.
+	stop, err := conn.OnNudge(func(session string) { running.Nudge(session, triggerWebhook) })
+	if err != nil {
+		return err
+	}
+	d.closes.push("nudges", func(context.Context) error { stop(); return nil })
 	if d.opts.WebhookListen == "" {
 		return nil
 	}
 	server, err := webhooks.New(webhooks.Config{
 		Listen: d.opts.WebhookListen, Secret: d.opts.WebhookSecret, Finished: finished,
 		ActionRequired: func(session string) bool {
-			running.Nudge(session, triggerWebhook)
-			return running.Serves(session)
+			if running.Serves(session) {
+				running.Nudge(session, triggerWebhook)
+				return true
+			}
+			if err := conn.Nudge(session); err != nil {
+				d.log.Warn("a webhook was not passed on; the session is looked at later", "session_id", session, "error", err)
+			}
+			return false
 		},
 		Count: d.metrics.Webhook, Logger: d.log,
 	})

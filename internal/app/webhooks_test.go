@@ -78,6 +78,59 @@ func TestWebhooksTellOfCalls(t *testing.T) {
 	require.Contains(t, metrics, `callfan_webhooks_total{result="elsewhere",type="agent.session.action_required"} 1`)
 }
 
+// TestWebhooksReachTheReplicaThatServes: two replicas, of which one receives all webhooks.
+func TestWebhooksReachTheReplicaThatServes(t *testing.T) {
+	t.Parallel()
+	front := startFront(t)
+	nats := testservers.NATS(t)
+	api := startService(t, simulator.WebhookEndpoint{URL: front.server.URL + "/webhooks/openai", Secret: webhookSecret})
+	var sessions []string
+	for range 24 { // so many that each replica serves some
+		sessions = append(sessions, api.create(t, "hello", nil))
+	}
+	api.awaitTurns(t, int64(len(sessions)))
+	replica := func(listen string) *running {
+		o := options(t, api, nats.URL())
+		o.NoStream, o.Dispatcher.Watchdog = true, time.Hour
+		o.WebhookListen, o.WebhookSecret = listen, webhookSecret
+		o.Queue.Partitions = 16
+		return run(t, o)
+	}
+	a, b := replica("127.0.0.1:0"), replica("")
+	startExecutor(t, nats.URL())
+	a.awaitReady(t)
+	require.NoError(t, a.door(t).Watch(t.Context(), sessions...))
+	require.Eventually(t, func() bool {
+		served := 0
+		for _, replica := range []*running{a, b} {
+			list, err := replica.door(t).Sessions(t.Context())
+			if err != nil {
+				return false
+			}
+			mine := 0
+			for _, s := range list {
+				if s.Served && s.Retrieved != nil {
+					mine++
+				}
+			}
+			if mine == 0 {
+				return false
+			}
+			served += mine
+		}
+		return served == len(sessions)
+	}, patience, 20*time.Millisecond, "both replicas serve sessions")
+	address := a.WebhookAddr()
+	front.to.Store(&address)
+	for _, id := range sessions {
+		require.NoError(t, api.client.Beta.Agents.Sessions.Events.New(t.Context(), id, openai.BetaAgentSessionEventNewParams{
+			Events: []openai.AgentSessionInputParamUnion{openai.AgentSessionInputParamOfParamAgentSessionInputMessage(
+				[]openai.AgentSessionInputMessageParam{{Content: []openai.InputContentParamUnion{openai.InputContentParamOfParamInputText(oneCall)}}})},
+		}))
+	}
+	api.awaitTurns(t, int64(2*len(sessions)))
+}
+
 // TestWebhooksTellOfResponses: a run in the background, whose responses are not streamed.
 func TestWebhooksTellOfResponses(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ func (n names) dead(token string) string     { return n.prefix + ".dead." + toke
 func (n names) register(token string) string { return n.prefix + ".register." + token }
 func (n names) outcome(token string) string  { return n.prefix + ".outcome." + token }
 func (n names) cancel(token string) string   { return n.prefix + ".cancel." + token }
+func (n names) nudge() string                { return n.prefix + ".nudge" }
 
 func (n names) result(token string, partition int) string {
 	return n.prefix + ".result." + token + "." + partitionToken(partition)
