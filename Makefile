@@ -55,13 +55,18 @@ build: ## Build the three programs into bin/
 test: deps fmt-check vet lint build samples-deps ## Check everything: format, vet, lint, build, all tests with the race detector, the SDKs, and the short chaos run
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) $(PACKAGES)
-	$(MAKE) --no-print-directory test-python
-	$(MAKE) --no-print-directory test-typescript
-	$(MAKE) --no-print-directory test-java
-	$(MAKE) --no-print-directory test-rust
-	$(MAKE) --no-print-directory test-languages
-	$(MAKE) --no-print-directory test-helm
-	$(MAKE) --no-print-directory chaos-short
+	$(MAKE) --no-print-directory test-others
+
+SUITES := python typescript java rust languages helm
+
+# The chaos run mostly waits, in network namespaces of its own, so it goes on beside the other suites; what it prints follows them.
+.PHONY: test-others
+test-others: build
+	@$(MAKE) --no-print-directory chaos-short >bin/chaos-short.log 2>&1 & chaos=$$!; code=0; \
+	for suite in $(SUITES); do $(MAKE) --no-print-directory test-$$suite || { code=$$?; break; }; done; \
+	if (( code != 0 )); then kill $$chaos 2>/dev/null || true; fi; \
+	wait $$chaos || code=$$(( code ? code : $$? )); \
+	cat bin/chaos-short.log; exit $$code
 
 # The environment is made anew when the dependencies change. Packages come from PyPI.
 $(PYTHON_VENV)/installed: sdk/python/pyproject.toml | deps
