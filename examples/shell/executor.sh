@@ -22,8 +22,8 @@ register() { # every function, for ever; the last answer has the binding
 	local file answer wait=100 request='{protocol: 1, $pool, function: ., functions: $names, executor: {$id, language: "shell", version: "1"}}'
 	for file in "$dir"/*.json; do
 		until answer=$(jq -c --arg pool "$pool" --arg id "$id" --argjson names "$names" "$request" "$file" | ask 10s "$prefix.register.$(basename "$file" .json)") &&
-			jq -e .binding <<<"$answer" >"$tmp/binding"; do
-			case $(jq -r '.error.code // ""' <<<"$answer") in '' | unavailable) pause ;; *) jq -r .error.message <<<"$answer" >&2 && return 1 ;; esac
+			[[ -n $answer ]] && jq -e .binding <<<"$answer" >"$tmp/binding"; do # jq takes nothing for a success
+			case $(jq -r '.error.code // ""' <<<"$answer" 2>/dev/null) in '' | unavailable) pause ;; *) jq -r .error.message <<<"$answer" >&2 && return 1 ;; esac
 		done
 	done
 }
