@@ -282,6 +282,7 @@ bench-languages-build: build languages
 	CGO_ENABLED=0 go build -o bin/bench-languages ./$(BENCH_LANGUAGES)
 	CGO_ENABLED=0 go build -o bin/bench-bare ./$(BENCH_LANGUAGES)/bare
 	CGO_ENABLED=0 go build -o bin/bench-go ./$(BENCH_LANGUAGES)/noop/go
+	CGO_ENABLED=0 go build -o bin/bench-mcp ./$(BENCH_LANGUAGES)/noop/mcp
 	javac -cp "$(JAVA)/target/classes:$$(cat $(JAVA)/target/classpath)" -d bin/bench-java $(BENCH_LANGUAGES)/noop/java/Noop.java
 	CARGO_TARGET_DIR=$(RUST)/target $(CARGO) build --quiet --locked --profile $(RUST_PROFILE) --manifest-path $(BENCH_LANGUAGES)/noop/rust/Cargo.toml
 	cp $(RUST)/target/$(RUST_PROFILE:dev=debug)/noop bin/bench-rust

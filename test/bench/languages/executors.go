@@ -47,6 +47,7 @@ func subjects(root, dir, endpoint string, concurrency int, only []string) ([]sub
 		{name: "python", function: "noop_python", command: []string{"sdk/python/.venv/bin/python", noop + "python/noop.py"}},
 		{name: "python-sync", function: "noop_python_sync", process: "python"},
 		{name: "http", function: "noop_http", command: generic(httpFile)},
+		{name: "mcp", function: "noop_mcp", command: generic(noop + "mcp.yaml")},
 		{name: "exec", function: "noop_exec", command: generic(noop + "exec.yaml")},
 	}
 	for _, s := range all {

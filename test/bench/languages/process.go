@@ -122,26 +122,51 @@ func poll(ctx context.Context, within time.Duration, what string, ready func() e
 // tickRate is the unit of /proc/PID/stat, in ticks a second, on every Linux of today.
 const tickRate = 100
 
-// cpuTime is the processor time of a process and of the children that it has waited for.
+// cpuTime is the processor time of a process and of its children, those that it has waited for and those that live.
 func cpuTime(pid int) (time.Duration, error) {
+	all, _, err := processTime(pid)
+	if err != nil {
+		return 0, err
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range entries {
+		child, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if its, parent, err := processTime(child); err == nil && parent == pid {
+			all += its
+		}
+	}
+	return all, nil
+}
+
+// processTime is the processor time of one process and of the children that it has waited for, and its parent.
+func processTime(pid int) (used time.Duration, parent int, err error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, fmt.Errorf("the benchmark reads times of processes as Linux tells them: %w", err)
+		return 0, 0, fmt.Errorf("the benchmark reads times of processes as Linux tells them: %w", err)
 	}
 	// The name, in parentheses, may contain blanks. utime, stime, cutime and cstime are the fields 14 to 17.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 15 {
-		return 0, io.ErrUnexpectedEOF
+		return 0, 0, io.ErrUnexpectedEOF
+	}
+	if parent, err = strconv.Atoi(fields[1]); err != nil {
+		return 0, 0, err
 	}
 	var ticks int64
 	for _, field := range fields[11:15] {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		ticks += n
 	}
-	return time.Duration(ticks) * time.Second / tickRate, nil
+	return time.Duration(ticks) * time.Second / tickRate, parent, nil
 }
 
 // resident is the largest memory of a process so far, in bytes.
