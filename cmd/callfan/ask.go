@@ -14,10 +14,16 @@ import (
 )
 
 type askCommand struct {
+	askAgent `embed:""`
+
+	Text string `arg:"" help:"The question."`
+}
+
+// askAgent says which agent is asked, and which dispatcher answers its calls.
+type askAgent struct {
 	Admin
 	config.OpenAI `embed:"" group:"OpenAI API"`
 
-	Text  string `arg:"" help:"The question."`
 	Model string `help:"Model of the agent." default:"gpt-6-astra" env:"CALLFAN_MODEL"`
 }
 
@@ -60,7 +66,7 @@ func (c *askCommand) Run(env environment) error {
 	return nil
 }
 
-func (c *askCommand) openAI() (openai.Client, error) {
+func (c *askAgent) openAI() (openai.Client, error) {
 	key := c.OpenAIAPIKey.Reveal()
 	if key == "" && c.OpenAIBaseURL == "" {
 		return openai.Client{}, fmt.Errorf("%w: set OPENAI_API_KEY, or OPENAI_BASE_URL to a simulator", errUsage)

@@ -34,6 +34,7 @@ type commands struct {
 	Dev         devCommand         `cmd:"" help:"Run everything but your executors, for writing them on a laptop."`
 	Simulate    simulateCommand    `cmd:"" help:"Serve the simulator of OpenAI's Agents and Responses APIs."`
 	Ask         askCommand         `cmd:"" help:"Ask an agent that has all registered functions, and print its calls and its answer."`
+	Check       checkCommand       `cmd:"" help:"Make a call travel through a running installation, at the cost of one small request to the API."`
 	Calls       callsCommand       `cmd:"" help:"Show the calls of a session, or one call and why it is where it is."`
 	Conformance conformanceCommand `cmd:"" help:"Check that an executor, in any language, keeps to the protocol."`
 	Dead        deadCommand        `cmd:"" help:"List, show, replay or drop messages that could not be used."`

@@ -59,6 +59,9 @@ func modelTurn(text string, tools toolList) planner {
 		}
 		return true
 	}
+	if request, ok := requestIn(text, has); ok {
+		return request
+	}
 	switch {
 	case has("get_customer") && (strings.Contains(lower, "customer") || strings.Contains(text, "客户")):
 		if ids := digits.FindAllString(text, -1); len(ids) > 0 {
