@@ -83,8 +83,9 @@ func (d *Dispatcher) engine(ctx context.Context, p parts, registry *queue.Regist
 	}
 	engine := runs.New(
 		runs.Config{Name: d.opts.Name, Partitions: d.opts.Queue.Partitions, Logger: d.log},
-		runs.Parts{Store: store, Model: d.responses, Functions: functions{registry}, Notices: store},
+		runs.Parts{Store: store, Model: d.responses, Functions: functions{registry}, Notices: store, Observer: d.metrics},
 	)
+	d.metrics.CountRuns(engine.Driven)
 	d.state.setRuns(engine, store)
 	return engine, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/callfan/callfan/internal/dispatcher"
+	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -36,14 +37,19 @@ type Metrics struct {
 	requestSeconds   *prometheus.HistogramVec
 	eventsTotal      *prometheus.CounterVec
 	webhooksTotal    *prometheus.CounterVec
+	runsTotal        *prometheus.CounterVec
 	partitionsOwned  prometheus.Gauge
 	sessionsServed   prometheus.Gauge
 
 	ages   *ages
 	parked atomic.Pointer[func() int]
+	driven atomic.Pointer[func() int]
 }
 
-var _ dispatcher.Observer = (*Metrics)(nil)
+var (
+	_ dispatcher.Observer = (*Metrics)(nil)
+	_ runs.Observer       = (*Metrics)(nil)
+)
 
 // NewMetrics makes the metrics of a program of this version.
 func NewMetrics(version string) *Metrics {
@@ -65,22 +71,29 @@ func NewMetrics(version string) *Metrics {
 			prometheus.ExponentialBuckets(0.005, 2, 13), "operation"),
 		eventsTotal:     counters("events_total", "Rare events that operators watch.", "event"),
 		webhooksTotal:   counters("webhooks_total", "OpenAI's webhooks, by what became of them.", "type", "result"),
+		runsTotal:       counters("runs_total", "Runs of the Responses API that have ended.", "status"),
 		partitionsOwned: gauge("partitions_owned", "Partitions that this replica owns."),
 		sessionsServed:  gauge("sessions_served", "Sessions that this replica serves."),
 		ages:            newAges(),
 	}
 	parked := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "callfan", Name: "calls_parked", Help: "Calls of this replica's sessions that wait for an operator.",
-	}, m.countParked)
+	}, func() float64 { return counted(&m.parked) })
+	driven := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "callfan", Name: "runs_driven", Help: "Runs of the Responses API that this replica drives.",
+	}, func() float64 { return counted(&m.driven) })
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "callfan", Name: "build_info", Help: "1, with the version of the program as labels.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(m.claimedTotal, m.answeredTotal, m.transitionsTotal, m.stageSeconds, m.ageSeconds,
-		m.batchAnswers, m.batchBytes, m.requestsTotal, m.requestSeconds, m.eventsTotal, m.webhooksTotal, m.partitionsOwned,
-		m.sessionsServed, parked, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		m.batchAnswers, m.batchBytes, m.requestsTotal, m.requestSeconds, m.eventsTotal, m.webhooksTotal, m.runsTotal, m.partitionsOwned,
+		m.sessionsServed, parked, driven, build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, event := range events {
 		m.eventsTotal.WithLabelValues(event) // so that a rate shows the first one
+	}
+	for _, status := range []runs.Status{runs.Completed, runs.Incomplete, runs.Failed, runs.Stopped, runs.Cancelled} {
+		m.runsTotal.WithLabelValues(string(status))
 	}
 	return m
 }
@@ -165,12 +178,19 @@ func stateLabel(s call.State) string {
 // Until then it is 0.
 func (m *Metrics) CountParked(count func() int) { m.parked.Store(&count) }
 
-func (m *Metrics) countParked() float64 {
-	if count := m.parked.Load(); count != nil {
+// CountRuns has the number of runs that are driven asked from count, which must not block.
+// Until then it is 0.
+func (m *Metrics) CountRuns(count func() int) { m.driven.Store(&count) }
+
+func counted(count *atomic.Pointer[func() int]) float64 {
+	if count := count.Load(); count != nil {
 		return float64((*count)())
 	}
 	return 0
 }
+
+// RunEnded counts the end of a run.
+func (m *Metrics) RunEnded(status runs.Status) { m.runsTotal.WithLabelValues(string(status)).Inc() }
 
 // Request counts one request to the API.
 func (m *Metrics) Request(operation, class string, took time.Duration) {

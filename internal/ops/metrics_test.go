@@ -14,6 +14,7 @@ import (
 
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
+	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -37,6 +38,8 @@ func exercise(m *ops.Metrics) {
 	m.Owned(64, 7)
 	m.CountParked(func() int { return 3 })
 	m.Webhook("response.completed", "accepted")
+	m.RunEnded(runs.Stopped)
+	m.CountRuns(func() int { return 2 })
 }
 
 func samples(t *testing.T, m *ops.Metrics) string {
@@ -56,6 +59,7 @@ func TestMetrics(t *testing.T) {
 		`callfan_calls_claimed_total{function="f"} 1`,
 		`callfan_calls_answered_total{function="f",outcome="succeeded",reason="handler"} 1`,
 		`callfan_calls_answered_total{function="unregistered",outcome="failed",reason="other"} 1`,
+		`callfan_runs_total{status="stopped"} 1`, `callfan_runs_total{status="failed"} 0`, `callfan_runs_driven 2`,
 		`callfan_call_transitions_total{from="new",to="seen"} 1`,
 		`callfan_call_transitions_total{from="submitted",to="settled"} 1`,
 		`callfan_call_stage_seconds_sum{stage="seen"} 2`,

@@ -40,12 +40,13 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Parts are what an engine works with. Notices may be nil.
+// Parts are what an engine works with. Notices and Observer may be nil.
 type Parts struct {
 	Store     Store
 	Model     Model
 	Functions Functions
 	Notices   Notices
+	Observer  Observer
 }
 
 // Engine drives the runs of the partitions that this replica owns.
@@ -80,6 +81,9 @@ func New(cfg Config, parts Parts) *Engine {
 	}
 	if parts.Notices == nil {
 		parts.Notices = noNotices{}
+	}
+	if parts.Observer == nil {
+		parts.Observer = noObserver{}
 	}
 	return &Engine{
 		cfg: cfg, parts: parts, log: cfg.Logger,

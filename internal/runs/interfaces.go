@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/callfan/callfan/pkg/call"
 )
@@ -134,6 +135,21 @@ type Dispatcher interface {
 	// Owns says whether this replica serves the partition.
 	Owns(partition int) bool
 }
+
+// Observer is told what happens, for metrics. Its methods must not block.
+type Observer interface {
+	// Request reports one API request: the operation ("response_create",
+	// "response_retrieve"), the refusal's class or "ok", and how long it took, the making of
+	// a response that was followed included.
+	Request(operation, class string, took time.Duration)
+	// RunEnded reports the end of a run.
+	RunEnded(status Status)
+}
+
+type noObserver struct{}
+
+func (noObserver) Request(string, string, time.Duration) {}
+func (noObserver) RunEnded(Status)                       {}
 
 // Functions knows the functions that executors have registered.
 type Functions interface {

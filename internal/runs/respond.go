@@ -55,7 +55,9 @@ func (r *runner) respond() error {
 func (r *runner) ask(ctx context.Context, on func(Event) error) error {
 	round := r.round()
 	if round.Response != "" {
-		return r.e.parts.Model.Retrieve(ctx, round.Response, round.Sequence, r.request.stream && r.request.background, on)
+		return r.observed("response_retrieve", func() error {
+			return r.e.parts.Model.Retrieve(ctx, round.Response, round.Sequence, r.request.stream && r.request.background, on)
+		})
 	}
 	if taken, err := r.maybeTaken(ctx); err != nil || taken {
 		return err
@@ -64,7 +66,20 @@ func (r *runner) ask(ctx context.Context, on func(Event) error) error {
 	if err != nil {
 		return err
 	}
-	return r.e.parts.Model.Create(ctx, body, r.key(), on)
+	return r.observed("response_create", func() error { return r.e.parts.Model.Create(ctx, body, r.key(), on) })
+}
+
+// observed reports a request. What went wrong here, and not with the API, is no class of
+// its own.
+func (r *runner) observed(operation string, request func() error) error {
+	start := time.Now()
+	err := request()
+	class := "ok"
+	if refused, ok := errors.AsType[*call.Refusal](err); ok {
+		class = string(refused.Class)
+	}
+	r.e.parts.Observer.Request(operation, class, time.Since(start))
+	return err
 }
 
 // key is the idempotency key of the round's request: the same for the same bytes.

@@ -229,6 +229,7 @@ func (r *runner) finish(status Status, reason, text string) error {
 	if err := r.save(); err != nil {
 		return err
 	}
+	r.e.parts.Observer.RunEnded(status)
 	r.log.Info("run ended", "status", string(status), "reason", reason, "rounds", r.number())
 	r.tell(r.run.EndNotice())
 	return nil
