@@ -111,7 +111,7 @@ func TestDevServesADeveloper(t *testing.T) {
 
 	code, p = programtest.Run(t, d.callfan(t, "functions", "list"))
 	require.Equal(t, exitOK, code)
-	require.Regexp(t, `(?m)^get_customer +customers +go +side_effects +fail +1 `, p.Stdout.String())
+	require.Regexp(t, `(?m)^get_customer +customers +exec +side_effects +fail +1 `, p.Stdout.String())
 	code, p = programtest.Run(t, d.callfan(t, "functions", "show", "get_customer"))
 	require.Equal(t, exitOK, code)
 	require.Regexp(t, `(?m)^total deadline +15m0s$`, p.Stdout.String())
