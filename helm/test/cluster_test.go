@@ -146,10 +146,19 @@ func freshChart(t *testing.T) *chart.Chart {
 func (c *cluster) live(t *testing.T) (found []string) {
 	t.Helper()
 	for _, kind := range []schema.GroupVersionKind{
-		{Version: "v1", Kind: "ServiceAccount"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
-		{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, {Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
-		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, {Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"}, {Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
-		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"}, {Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}, {Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
+		{Version: "v1", Kind: "ServiceAccount"},
+		{Version: "v1", Kind: "ConfigMap"},
+		{Version: "v1", Kind: "Service"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "batch", Version: "v1", Kind: "Job"},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
+		{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"},
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"},
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
 	} {
 		mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		require.NoError(t, err)
