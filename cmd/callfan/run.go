@@ -24,9 +24,9 @@ type runCommand struct {
 	Parallel     bool          `help:"Let a response have several calls." default:"true" negatable:""`
 	Store        bool          `help:"Have the API keep the responses; without it the run carries everything along." default:"true" negatable:""`
 	Conversation string        `help:"The conversation to add to." placeholder:"ID"`
-	Rounds       int           `help:"How many responses at most; 0 is the default, 10."`
-	Calls        int           `help:"How many calls at most; 0 is the default, 100."`
-	Time         time.Duration `help:"Wall time at most; 0 is the default, 30m."`
+	Rounds       int           `help:"How many responses at most; 0 is the default, 10." zero:""`
+	Calls        int           `help:"How many calls at most; 0 is the default, 100." zero:""`
+	Time         time.Duration `help:"Wall time at most; 0 is the default, 30m." zero:""`
 	Request      string        `help:"Instead of all that: a file with the request, the body of POST /v1/runs; - reads standard input." placeholder:"FILE"`
 	Stream       bool          `help:"Show calls and text as they arrive."`
 	JSON         bool          `name:"json" help:"Print the run as JSON."`

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
@@ -307,6 +308,17 @@ func TestResponseStream(t *testing.T) {
 		"response.completed",
 	}, responseEventTypes(next))
 	require.NoError(t, next.Err())
+}
+
+func TestLinesOfAToolArriveInAStream(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulator.Config{})
+	body := `{"model":"m","input":"{\"say\":\"hello\"}","stream":true,"tools":[{"type":"function","name":"f","parameters":{` +
+		"\n\"type\": \"object\",\r\n\"properties\": {}\n}}]}"
+	stream := b.client.Responses.NewStreaming(testContext(t), responses.ResponseNewParams{}, option.WithRequestBody("application/json", []byte(body)))
+	types := responseEventTypes(stream)
+	require.NoError(t, stream.Err())
+	require.Equal(t, "response.completed", types[len(types)-1])
 }
 
 func TestResponseRetrieveAndDelete(t *testing.T) {

@@ -61,6 +61,7 @@ func (o *streamWriter) writeEvent(kind string, event []byte, seq int, obfuscate 
 	}
 	b := append(append(o.frame[:0], "event: "...), kind...)
 	b = append(b, "\ndata: "...)
+	event = dataLines(event)
 	if obfuscate && strings.HasSuffix(kind, ".delta") {
 		b = append(b, event[:len(event)-1]...)
 		b = append(append(b, `,"obfuscation":"`...), padding[:rand.IntN(len(padding))]...)

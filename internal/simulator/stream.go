@@ -185,14 +185,20 @@ func (o *streamWriter) writeQueued() bool {
 
 const padding = "xK3vQ9mZ7tR1pW5nY8cB2dF6gH4jL0s"
 
-// build frames an event: one data line per line of JSON (scripted arguments may hold line breaks), padded if asked.
+// dataLines makes each line of an event's JSON a data line of its own: scripted arguments and schemas may hold line breaks.
+func dataLines(event []byte) []byte {
+	if !bytes.ContainsAny(event, "\r\n") {
+		return event
+	}
+	event = bytes.ReplaceAll(event, []byte("\r\n"), []byte("\n"))
+	event = bytes.ReplaceAll(event, []byte("\r"), []byte("\n"))
+	return bytes.ReplaceAll(event, []byte("\n"), []byte("\ndata: "))
+}
+
+// build frames an event, padded if asked.
 func (o *streamWriter) build(event []byte) {
 	b := append(o.frame[:0], "data: "...)
-	if bytes.ContainsAny(event, "\r\n") {
-		event = bytes.ReplaceAll(event, []byte("\r\n"), []byte("\n"))
-		event = bytes.ReplaceAll(event, []byte("\r"), []byte("\n"))
-		event = bytes.ReplaceAll(event, []byte("\n"), []byte("\ndata: "))
-	}
+	event = dataLines(event)
 	if o.stream.obfuscate {
 		b = append(b, event[:len(event)-1]...)
 		b = append(b, `,"obfuscation":"`...)
