@@ -39,6 +39,7 @@ type commands struct {
 	Conformance conformanceCommand `cmd:"" help:"Check that an executor, in any language, keeps to the protocol."`
 	Dead        deadCommand        `cmd:"" help:"List, show, replay or drop messages that could not be used."`
 	Functions   functionsCommand   `cmd:"" help:"List the functions that executors have registered, or show one."`
+	NATS        natsCommand        `cmd:"" name:"nats" help:"Print what NATS has to allow executors."`
 	Run         runCommand         `cmd:"" help:"Have a question answered by the Responses API with registered functions."`
 	Sessions    sessionsCommand    `cmd:"" help:"Watch sessions, or list those that are watched."`
 	Tools       toolsCommand       `cmd:"" help:"Print the tools of registered functions for agents, or bring those of an agent in line."`

@@ -56,7 +56,15 @@ func TestUsageErrors(t *testing.T) {
 		"calls answer s/t/c --output-json gone":    "gone",
 		"calls answer s/t/c --output-json main.go": "neither a JSON string nor an array of content parts",
 		"calls answer s/t/c --error a --by " + strings.Repeat("n", 101): `"by" is no name`,
-		"--config gone.yaml demo": "gone.yaml",
+		"nats permissions":                                        `expected "<pool=functions> ..."`,
+		"nats permissions weather":                                `"weather": say POOL=FUNCTION,FUNCTION`,
+		"nats permissions a.b=f":                                  `the pool name "a.b"`,
+		"nats permissions p=f q=f":                                `function "f" is in the pools p and q`,
+		"nats permissions p=f P=g":                                "pool P cannot be told from p",
+		"nats permissions dispatcher=f":                           "cannot be told from dispatcher",
+		"nats permissions --nats-inbox-prefix=i p=f q=g":          "one inbox prefix for 2 pools",
+		"nats permissions --accounts --nats-api-prefix=*.API p=f": `subject "*.API"`,
+		"--config gone.yaml demo":                                 "gone.yaml",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

@@ -1,8 +1,6 @@
 package testservers
 
 import (
-	"context"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -13,23 +11,7 @@ const natsCLIModule = "github.com/nats-io/natscli"
 
 // natsCLI returns the path of the nats command in the version of tools/nats.mod, built as nats-server is.
 var natsCLI = sync.OnceValues(func() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
-	defer cancel()
-	module, err := runGo(ctx, "env", "GOMOD")
-	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
-	}
-	modfile := "-modfile=" + filepath.Join(filepath.Dir(module), "tools", "nats.mod")
-	version, err := runGo(ctx, "list", modfile, "-m", "-f", "{{.Version}}", natsCLIModule)
-	if err != nil {
-		return "", fmt.Errorf("find its version: %w", err)
-	}
-	dir, err := cacheDir()
-	if err != nil {
-		return "", err
-	}
-	// The directory has the version, since scripts call the command by its name.
-	return buildOnce(ctx, filepath.Join(dir, "natscli-"+version, "nats"), modfile, natsCLIModule+"/nats")
+	return toolBinary("nats.mod", natsCLIModule, natsCLIModule+"/nats", "natscli", "nats")
 })
 
 // NATSCLI returns the directory of the nats command, for PATH. It fails the test, too, when jq or bash is missing, which

@@ -91,6 +91,8 @@ type Config struct {
 	RegistryCheck time.Duration
 }
 
+const defaultAPIPrefix = "$JS.API"
+
 const (
 	mib = int64(1) << 20
 	gib = int64(1) << 30
@@ -105,7 +107,7 @@ func (c Config) WithDefaults() Config {
 	c.URL = cmp.Or(c.URL, nats.DefaultURL)
 	c.Prefix = cmp.Or(c.Prefix, "fn")
 	c.Name = cmp.Or(c.Name, "callfan")
-	c.APIPrefix = cmp.Or(c.APIPrefix, "$JS.API")
+	c.APIPrefix = cmp.Or(c.APIPrefix, defaultAPIPrefix)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,32 +15,54 @@ import (
 	"github.com/callfan/callfan/pkg/call"
 )
 
-// leastPrivilege is everything that an executor of pool weather with the function
-// get_weather has to be allowed, and nothing more.
-const leastPrivilege = `
-authorization {
-  users = [
-    { user: dispatcher, password: secret }
-    { user: weather, password: secret, permissions: {
-        publish: { allow: [
-          "fn.register.get_weather"
-          "fn.outcome.get_weather"
-          "fn.result.get_weather.>"
-          "$JS.API.CONSUMER.INFO.FN_CALLS.pool_weather"
-          "$JS.API.CONSUMER.MSG.NEXT.FN_CALLS.pool_weather"
-          "$JS.ACK.FN_CALLS.pool_weather.>"
-          "$JS.ACK.*.*.FN_CALLS.pool_weather.>"
-        ] }
-        subscribe: { allow: [ "_INBOX_weather.>", "fn.cancel.get_weather" ] }
-    } }
-  ]
+// leastPrivilege is a user dispatcher that may do everything, and a user weather that
+// may do what an executor of pool weather with the function get_weather has to.
+func leastPrivilege(t testing.TB) testservers.NATSOption {
+	t.Helper()
+	granted, err := ExecutorPermissions(Config{}, "weather", []string{"get_weather"})
+	require.NoError(t, err)
+	return testservers.NATSConfig(fmt.Sprintf(`authorization { users = [
+		{ user: dispatcher, password: secret }
+		{ user: weather, password: secret, permissions: { publish: { allow: ["%s"] }, subscribe: { allow: ["%s"] } } }
+	] }`, strings.Join(granted.Publish, `", "`), strings.Join(granted.Subscribe, `", "`)))
 }
-`
+
+func TestExecutorPermissions(t *testing.T) {
+	t.Parallel()
+	granted, err := ExecutorPermissions(Config{Prefix: "Team1", APIPrefix: "Team1.API", InboxPrefix: "in.w"}, "weather", []string{"get_weather", "a b"})
+	require.NoError(t, err)
+	require.Equal(t, Permissions{
+		Publish: []string{
+			"Team1.register.get_weather", "Team1.outcome.get_weather", "Team1.result.get_weather.>",
+			"Team1.register.=YSBi", "Team1.outcome.=YSBi", "Team1.result.=YSBi.>",
+			"Team1.API.CONSUMER.INFO.TEAM1_CALLS.pool_weather", "Team1.API.CONSUMER.MSG.NEXT.TEAM1_CALLS.pool_weather",
+			"$JS.ACK.TEAM1_CALLS.pool_weather.>", "$JS.ACK.*.*.TEAM1_CALLS.pool_weather.>",
+		},
+		Subscribe: []string{"in.w.>", "Team1.cancel.get_weather", "Team1.cancel.=YSBi"},
+	}, granted)
+	for name, tt := range map[string]struct {
+		cfg       Config
+		pool      string
+		functions []string
+		problem   string
+	}{
+		"pool":       {Config{}, "a.b", []string{"f"}, `the pool name "a.b"`},
+		"wildcard":   {Config{}, ">", []string{"f"}, `the pool name ">"`},
+		"functions":  {Config{}, "p", nil, "there is none"},
+		"function":   {Config{}, "p", []string{""}, "the name is empty"},
+		"prefix":     {Config{Prefix: "*"}, "p", []string{"f"}, `prefix "*"`},
+		"API prefix": {Config{APIPrefix: "a.>"}, "p", []string{"f"}, `subject "a.>"`},
+		"inbox":      {Config{InboxPrefix: "*"}, "p", []string{"f"}, `subject "*"`},
+	} {
+		_, err := ExecutorPermissions(tt.cfg, tt.pool, tt.functions)
+		require.ErrorContains(t, err, tt.problem, name)
+	}
+}
 
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	i := install(t, Config{User: "dispatcher", Password: "secret"}, testservers.NATSConfig(leastPrivilege))
+	i := install(t, Config{User: "dispatcher", Password: "secret"}, leastPrivilege(t))
 	var mu sync.Mutex
 	var denied []PermissionError
 	executor := connect(t, Config{
@@ -111,7 +135,7 @@ func TestLeastPrivilege(t *testing.T) {
 func TestInjectedRepliesAreInvalid(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	i := install(t, Config{User: "dispatcher", Password: "secret", Partitions: 1, RegistryCheck: 200 * time.Millisecond}, testservers.NATSConfig(leastPrivilege))
+	i := install(t, Config{User: "dispatcher", Password: "secret", Partitions: 1, RegistryCheck: 200 * time.Millisecond}, leastPrivilege(t))
 	collected := i.collect(t)
 	executor := connect(t, Config{URL: i.server.URL(), User: "weather", Password: "secret", InboxPrefix: "_INBOX_weather"})
 	puller := bind(t, executor, "weather", "get_weather")

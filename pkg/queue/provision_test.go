@@ -152,7 +152,7 @@ func TestServerAbsentAtStart(t *testing.T) {
 
 func TestWrongPasswordIsNamedAndWaitedFor(t *testing.T) {
 	t.Parallel()
-	server := testservers.NATS(t, testservers.NATSConfig(leastPrivilege))
+	server := testservers.NATS(t, leastPrivilege(t))
 	c := connect(t, Config{URL: server.URL(), User: "dispatcher", Password: "wrong"})
 	require.ErrorIs(t, c.Ready(testContext(t)), nats.ErrAuthorization)
 	bounded, cancel := context.WithTimeout(testContext(t), 3*time.Second)
