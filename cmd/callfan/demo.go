@@ -23,6 +23,7 @@ type demoCommand struct {
 	Rounds      int            `help:"Rounds of calls in one turn." zero:"" placeholder:"R"`
 	HandlerMS   int            `name:"handler-ms" help:"How long a handler takes." zero:"" placeholder:"H"`
 	Languages   languageList   `help:"Have one turn answered by executors in several languages at once; alone it means all of them. Works in a checkout of the repository only, after make languages." placeholder:"go,python,…"`
+	Responses   bool           `help:"Ask everything a second time at once, by runs of the Responses API that the same executor serves."`
 	Concurrency int            `help:"How many handlers run at once." zero:"" placeholder:"N"`
 	NATS        config.Address `name:"nats" help:"Use this NATS server instead of the embedded one." env:"CALLFAN_DEMO_NATS" placeholder:"URL"`
 	Redis       config.Address `name:"redis" help:"Keep results in this Redis instead of JetStream." env:"CALLFAN_DEMO_REDIS" placeholder:"URL"`
@@ -40,7 +41,7 @@ func (c *demoCommand) Run(env environment) error {
 		return err
 	}
 	options := demo.Options{
-		Sessions: c.Sessions, Calls: c.Calls, Rounds: c.Rounds, HandlerMS: c.HandlerMS, Languages: c.Languages, Concurrency: c.Concurrency,
+		Sessions: c.Sessions, Calls: c.Calls, Rounds: c.Rounds, HandlerMS: c.HandlerMS, Languages: c.Languages, Responses: c.Responses, Concurrency: c.Concurrency,
 		NATSURL: c.NATS.Reveal(), Profile: simulator.Profile(c.Profile), Stall: c.Stall,
 		JSON: c.JSON, Out: env.stdout,
 		WorkerCommand: []string{self, "demo-worker", "--log-level", logging.LogLevel.String(), "--log-format", logging.LogFormat},

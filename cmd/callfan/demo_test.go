@@ -94,6 +94,57 @@ func TestDemoAsALoad(t *testing.T) {
 	}
 }
 
+func TestDemoWithResponses(t *testing.T) {
+	t.Parallel()
+	code, p := programtest.Run(t, command(t, "demo", "--responses"))
+	require.Equal(t, exitOK, code)
+	require.Empty(t, p.Stderr.String())
+	for _, text := range []string{
+		"agent: 北京今天晴、22 度,上海多云、25 度,两地温差 3 度。", "run:   北京今天晴、22 度,上海多云、25 度,两地温差 3 度。",
+		"run:   Customer 123 is Example Customer (plan pro). Customer 456 was not found.", "settled: the run has it",
+		"2 sessions, 2 turns, 5 calls: 5 submitted", "2 runs, 2 completed in 5 rounds, 5 calls: 5 outputs sent", "10 executed, 0 lost, 0 doubled",
+	} {
+		require.Contains(t, p.Stdout.String(), text)
+	}
+}
+
+// TestDemoWithResponsesAsALoad has one executor process serve sessions and runs at once.
+func TestDemoWithResponsesAsALoad(t *testing.T) {
+	t.Parallel()
+	for name, servers := range map[string]bool{"embedded": false, "nats and redis": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"demo", "--responses", "--sessions", "20", "--calls", "10", "--rounds", "2", "--json"}
+			if servers {
+				nats, redis := testservers.NATS(t), testservers.Redis(t)
+				args = append(args, "--nats", nats.URL(), "--redis", redis.URL())
+				defer requireNoStreams(t, nats.URL())
+				defer requireNoKeys(t, redis.URL())
+			}
+			code, p := programtest.Run(t, command(t, args...))
+			require.Equal(t, exitOK, code)
+			counts := report(t, p.Stdout.String())
+			require.Equal(t, []int{20, 20, 400, 400}, []int{counts["sessions"], counts["turns"], counts["calls"], counts["submitted"]})
+			require.Equal(t, []int{20, 20, 60, 400, 400}, []int{
+				counts["runs"], counts["runs_completed"], counts["rounds"], counts["run_calls"], counts["run_outputs"],
+			})
+			require.Equal(t, []int{800, 0, 0}, []int{counts["executed"], counts["lost"], counts["doubled"]})
+		})
+	}
+}
+
+func TestDemoFailsWhenRunsAreLost(t *testing.T) {
+	t.Parallel()
+	faults := filepath.Join(t.TempDir(), "faults.json")
+	require.NoError(t, os.WriteFile(faults, []byte(`{"rules":[{"kind":"unavailable","endpoint":"response_create","skip":2,"rate":1}]}`), 0o600))
+	code, p := programtest.Run(t, command(t, "demo", "--responses", "--json", "--faults", faults, "--stall", "3s"))
+	require.Equal(t, exitFailed, code)
+	counts := report(t, p.Stdout.String())
+	require.Equal(t, []int{5, 5, 4, 0}, []int{counts["calls"], counts["submitted"], counts["run_calls"], counts["run_outputs"]})
+	require.Equal(t, 4, counts["lost"])
+	require.Contains(t, p.Stderr.String(), "nothing has happened for 3s")
+}
+
 func requireNoStreams(t *testing.T, url string) {
 	t.Helper()
 	conn, err := nats.Connect(url)

@@ -31,6 +31,7 @@ func TestUsageErrors(t *testing.T) {
 		"demo --sessions many":                     "--sessions",
 		"demo --sessions=-1":                       "--sessions: must not be negative",
 		"demo --calls 3":                           "say how large by --sessions",
+		"demo --languages go --responses":          "leave out --responses",
 		"demo --profile other":                     `must be one of "openai","openagentcore"`,
 		"demo --redis nonsense":                    "want redis://",
 		"demo --faults missing.json":               "missing.json",

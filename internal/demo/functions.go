@@ -115,15 +115,15 @@ func Register(ex *executor.Executor) error {
 
 const workFunction = "work"
 
-// runs counts the runs of handlers, and of calls.
-type runs struct {
+// executions counts the runs of handlers, and of calls.
+type executions struct {
 	mu    sync.Mutex
 	total int
 	calls map[string]bool
 }
 
 // count is the middleware that counts.
-func (r *runs) count(next executor.Handler) executor.Handler {
+func (r *executions) count(next executor.Handler) executor.Handler {
 	return func(ctx context.Context, c executor.Call) (executor.Output, error) {
 		r.mu.Lock()
 		r.total++
@@ -133,7 +133,7 @@ func (r *runs) count(next executor.Handler) executor.Handler {
 	}
 }
 
-func (r *runs) report() WorkerReport {
+func (r *executions) report() WorkerReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return WorkerReport{Executed: r.total, Calls: len(r.calls)}

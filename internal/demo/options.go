@@ -21,6 +21,8 @@ type Options struct {
 	// place of the two questions. They come from the checkout that the working directory
 	// is in (else ErrNoCheckout), and must have been prepared by `make languages`.
 	Languages []string
+	// Responses asks everything a second time at once, by runs of the Responses API.
+	Responses bool
 	// Concurrency is how many handlers run at once. Defaults to 64, or to all calls of
 	// a round when they take time.
 	Concurrency int
@@ -52,7 +54,7 @@ func (o Options) withDefaults() Options {
 	if o.Concurrency == 0 {
 		o.Concurrency = 64
 		if o.HandlerMS > 0 {
-			o.Concurrency = min(max(64, o.Sessions*o.Calls), 2000)
+			o.Concurrency = min(max(64, o.asked()*o.Calls), 2000)
 		}
 	}
 	o.Stall = cmp.Or(o.Stall, time.Minute)
@@ -85,6 +87,9 @@ func (o Options) Validate() error {
 		if o.Sessions > 0 {
 			errs = append(errs, errors.New("--languages shows one turn; leave out --sessions"))
 		}
+		if o.Responses {
+			errs = append(errs, errors.New("--languages shows one turn; leave out --responses"))
+		}
 		_, err := chosen(o.Languages)
 		errs = append(errs, err)
 	}
@@ -92,4 +97,12 @@ func (o Options) Validate() error {
 }
 
 // calls is how many calls the demo will make.
-func (o Options) calls() int { return o.Sessions * o.Calls * o.Rounds }
+func (o Options) calls() int { return o.asked() * o.Calls * o.Rounds }
+
+// asked is how many sessions and runs a load has.
+func (o Options) asked() int {
+	if o.Responses {
+		return 2 * o.Sessions
+	}
+	return o.Sessions
+}

@@ -16,7 +16,7 @@ type Report struct {
 	// Turns counts those that were completed.
 	Turns int64 `json:"turns"`
 	Calls int64 `json:"calls"`
-	// Executed counts the runs of handlers; with Options.Languages, the results that came.
+	// Executed counts the times that handlers ran; with Options.Languages, the results that came.
 	Executed int64 `json:"executed"`
 	// Submitted counts the calls whose result the API accepted.
 	Submitted int64 `json:"submitted"`
@@ -31,6 +31,20 @@ type Report struct {
 	Languages int `json:"languages,omitempty"`
 	// WallMS is the time from the first session's creation to the last answer.
 	WallMS int64 `json:"wall_ms"`
+	// RunsReport is set with Options.Responses. Executed, Lost and Doubled then cover sessions
+	// and runs.
+	*RunsReport
+}
+
+// RunsReport counts runs of the Responses API.
+type RunsReport struct {
+	Runs          int `json:"runs"`
+	RunsCompleted int `json:"runs_completed"`
+	// Rounds counts the responses of the runs.
+	Rounds   int `json:"rounds"`
+	RunCalls int `json:"run_calls"`
+	// RunOutputs counts the calls of runs whose output the API received.
+	RunOutputs int `json:"run_outputs"`
 }
 
 func newReport(stats simulator.Stats, worker WorkerReport, wall time.Duration) Report {
@@ -54,6 +68,15 @@ func (r Report) Err() error {
 func (r Report) writeJSON(out io.Writer) error { return json.NewEncoder(out).Encode(r) }
 
 func (r Report) writeText(out io.Writer) {
+	if r.RunsReport != nil {
+		fmt.Fprintf(out, "\n%d sessions, %d turns, %d calls: %d submitted in %d batches (largest %d)\n"+
+			"%d runs, %d completed in %d rounds, %d calls: %d outputs sent\n"+
+			"%d executed, %d lost, %d doubled, in %d ms\n",
+			r.Sessions, r.Turns, r.Calls, r.Submitted, r.Batches, r.MaxBatch,
+			r.Runs, r.RunsCompleted, r.Rounds, r.RunCalls, r.RunOutputs,
+			r.Executed, r.Lost, r.Doubled, r.WallMS)
+		return
+	}
 	fmt.Fprintf(out, "\n%d sessions, %d turns, %d calls: %d executed, %d submitted in %d batches (largest %d), %d lost, %d doubled, in %d ms\n",
 		r.Sessions, r.Turns, r.Calls, r.Executed, r.Submitted, r.Batches, r.MaxBatch, r.Lost, r.Doubled, r.WallMS)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/callfan/callfan/internal/ask"
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/embedded"
+	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/internal/runstore"
 	"github.com/callfan/callfan/internal/simulator"
 	"github.com/callfan/callfan/pkg/call"
@@ -70,7 +71,9 @@ type stage struct {
 	// root is the checkout, and languages the executors from it, with Options.Languages.
 	root      string
 	languages []*languageProcess
-	closes    []func() error
+	// runs are those that were started, with Options.Responses.
+	runs   []runs.Run
+	closes []func() error
 }
 
 func (s *stage) onClose(f func() error) { s.closes = append(s.closes, f) }
@@ -256,11 +259,15 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 	list := s.conversations()
 	began := time.Now()
 	s.journal.began = began
-	ids, err := s.create(ctx, client, list)
+	ids, err := s.ask(ctx, client, list)
 	if err != nil {
 		return Report{}, err
 	}
 	stalled := s.await(ctx, len(list))
+	if stalled != nil {
+		_, _, err := s.lookAtRuns(ctx, true)
+		stalled = errors.Join(stalled, err)
+	}
 	wall := time.Since(began)
 	s.view.close()
 	if ctx.Err() != nil {
@@ -280,9 +287,13 @@ func (s *stage) play(ctx context.Context) (Report, error) {
 			s.say("\nuser:  %s\nagent: %s\n", list[i].shown, answer)
 		}
 	}
+	unanswered = errors.Join(unanswered, s.sayRuns(list))
 	counted, err := s.counted()
 	report := newReport(s.sim.Stats(), counted, wall)
 	report.Languages = answered
+	if s.Responses {
+		s.runsReport(&report)
+	}
 	if s.JSON {
 		return report, errors.Join(err, stalled, unanswered, report.writeJSON(s.Out))
 	}
@@ -302,6 +313,21 @@ func (s *stage) counted() (WorkerReport, error) {
 	return counted, err
 }
 
+// ask makes the sessions and, with Options.Responses, the runs at the same time.
+func (s *stage) ask(ctx context.Context, client openai.Client, list []conversation) (ids []string, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		ids, err = s.create(ctx, client, list)
+		return err
+	})
+	if s.Responses {
+		group.Go(func() error { return s.startRuns(ctx, list) })
+	}
+	return ids, group.Wait()
+}
+
+const model = "gpt-6-astra"
+
 // create makes the sessions through the official SDK and has them watched.
 func (s *stage) create(ctx context.Context, client openai.Client, list []conversation) ([]string, error) {
 	functions, err := s.functions(ctx)
@@ -313,7 +339,7 @@ func (s *stage) create(ctx context.Context, client openai.Client, list []convers
 	group.SetLimit(16)
 	for i, c := range list {
 		group.Go(func() error {
-			body, err := ask.Body("gpt-6-astra", c.question, functions)
+			body, err := ask.Body(model, c.question, functions)
 			if err != nil {
 				return err
 			}
@@ -341,21 +367,25 @@ func (s *stage) functions(ctx context.Context) ([]call.Function, error) {
 	return list, nil
 }
 
-// await waits until all turns have ended and every call is settled, as long as
-// something happens every now and then.
+// await waits until all turns and runs have ended and every call is settled, as long
+// as something happens every now and then.
 func (s *stage) await(ctx context.Context, turns int) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
-	moved, last := time.Now(), [3]int{}
+	moved, last := time.Now(), [5]int{}
 	for {
 		stats := s.sim.Stats()
 		claimed, saved, settled := s.journal.progress()
 		s.view.progress(claimed, saved, settled)
 		ended := stats.TurnsCompleted + stats.TurnsFailed + stats.TurnsCancelled
-		if ended >= int64(turns) && int64(settled) >= stats.Calls {
+		runsEnded, rounds, err := s.lookAtRuns(ctx, false)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if ended >= int64(turns) && runsEnded == len(s.runs) && int64(settled) >= stats.Calls+int64(s.runCalls()) {
 			return nil
 		}
-		if now := [3]int{int(ended), saved, settled}; now != last {
+		if now := [5]int{int(ended), saved, settled, runsEnded, rounds}; now != last {
 			moved, last = time.Now(), now
 		}
 		if time.Since(moved) > s.Stall {

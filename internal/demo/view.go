@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -30,6 +31,19 @@ var words = map[call.State]string{
 	call.Obsolete:  "answered elsewhere",
 }
 
+// inRuns are the words that differ for calls of runs.
+var inRuns = map[call.State]string{
+	call.Submitted: "output stored for the next request",
+	call.Settled:   "settled: the run has it",
+}
+
+func (s step) words() string {
+	if text, ok := inRuns[s.To]; ok && runs.IsRun(s.Key.Session) {
+		return text
+	}
+	return words[s.To]
+}
+
 func short(id string) string {
 	if len(id) > 14 {
 		return id[:6] + "…" + id[len(id)-6:]
@@ -45,7 +59,7 @@ type lines struct {
 }
 
 func (v lines) step(s step) {
-	fmt.Fprintf(v.out, "%7.1f ms  %-14s %-14s %-*s  %s\n", ms(s.at), short(s.Key.Session), short(s.Key.Call), v.function, s.Function, words[s.To])
+	fmt.Fprintf(v.out, "%7.1f ms  %-14s %-14s %-*s  %s\n", ms(s.at), short(s.Key.Session), short(s.Key.Call), v.function, s.Function, s.words())
 }
 func (lines) progress(int, int, int) {}
 func (lines) close()                 {}
@@ -82,7 +96,7 @@ func (v *table) step(s step) {
 	line("%-14s  %-14s  %-*s  %10s  %s", "session", "call", v.function, "function", "since (ms)", "state")
 	for _, k := range v.order {
 		r := v.rows[k]
-		line("%-14s  %-14s  %-*s  %10.1f  %s", short(k.Session), short(k.Call), v.function, r.Function, ms(r.at), words[r.To])
+		line("%-14s  %-14s  %-*s  %10.1f  %s", short(k.Session), short(k.Call), v.function, r.Function, ms(r.at), r.words())
 	}
 	v.drawn = len(v.order) + 1
 	_, _ = io.WriteString(v.out, b.String())

@@ -37,7 +37,7 @@ type WorkerReport struct {
 
 // Run serves the demo's functions until in ends, and then writes the report to out.
 func (w Worker) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	counted := &runs{calls: map[string]bool{}}
+	counted := &executions{calls: map[string]bool{}}
 	ex, err := executor.New(executor.Config{
 		Queue:       queue.Config{URL: w.NATSURL, Prefix: w.Prefix},
 		Pool:        "demo",
