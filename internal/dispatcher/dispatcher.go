@@ -33,6 +33,8 @@ type Dispatcher struct {
 	mu         sync.Mutex
 	partitions map[int]*partition
 	handOvers  sync.WaitGroup
+	// looks bounds the look-ups of outcomes of calls that were found claimed.
+	looks chan struct{}
 	// parked counts the parked calls of the sessions that are served.
 	parked atomic.Int64
 }
@@ -67,6 +69,7 @@ func New(cfg Config, parts Parts) (*Dispatcher, error) {
 	return &Dispatcher{
 		cfg: cfg, api: parts.API, queue: parts.Queue, store: parts.Store,
 		functions: parts.Functions, source: parts.Source, arguments: parts.Arguments, files: parts.Files,
+		looks:  make(chan struct{}, maxLooks),
 		nonces: call.NewNonces(cfg.Secret), log: cfg.Logger, obs: cfg.Observer,
 		partitions: map[int]*partition{},
 	}, nil

@@ -34,8 +34,9 @@ type Queue interface {
 	// Stored is the number under which a hand-over of the call lies in the queue, taken or
 	// not; 0 when there is none.
 	Stored(ctx context.Context, dispatch call.Dispatch) (sequence uint64, err error)
-	// Reported says whether a genuine outcome of the call lies in the queue, whoever has it.
-	Reported(ctx context.Context, dispatch call.Dispatch, genuine func(call.Outcome) bool) (bool, error)
+	// Reported says whether an outcome of the call that counts lies in the queue, whoever
+	// has it.
+	Reported(ctx context.Context, dispatch call.Dispatch, counts func(call.Outcome) bool) (bool, error)
 	// Cancel tells the executors of a function to stop working on a call.
 	Cancel(ctx context.Context, key call.Key, function, reason string) error
 	// Bury keeps a message that cannot be used for operators.

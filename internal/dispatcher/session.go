@@ -211,11 +211,7 @@ func (s *session) load(ctx context.Context) bool {
 					s.calls[r.Key] = t
 					s.adopt(t, r, now)
 					if r.State == call.Seen {
-						// Nobody knows whether its owner published it. If it was run and acked, its
-						// outcome comes when the dead owner's hold on it ends, and a server that was
-						// restarted meanwhile would not recognise the hand-over any more: wait for
-						// the outcome before handing over again (ADR 0014).
-						t.publishAt = now.Add(s.d.cfg.OutcomeLease * 11 / 10)
+						s.foundClaimed(t, now)
 					}
 				}
 			}

@@ -53,7 +53,7 @@ func (d *Dispatcher) traced(ctx context.Context, dispatch *call.Dispatch) (bool,
 	token := call.Token(dispatch.Function)
 	reported, err := d.queue.Reported(ctx, *dispatch, func(o call.Outcome) bool {
 		_, genuine := d.attemptOf(call.Delivered{Outcome: o, Token: token})
-		return genuine
+		return genuine && o.Kind != call.Released // a call that was given back may be handed over
 	})
 	if err != nil {
 		return false, err

@@ -89,9 +89,9 @@ func ofAttempt(id string, q call.Question) bool {
 	return true
 }
 
-// Reported says whether the results stream holds a genuine outcome of the call, of any
-// attempt and whoever has it at the moment; a call that was given back does not count.
-func (c *Conn) Reported(ctx context.Context, d call.Dispatch, genuine func(call.Outcome) bool) (bool, error) {
+// Reported says whether the results stream holds an outcome of the call that counts, of
+// any attempt and whoever has it at the moment.
+func (c *Conn) Reported(ctx context.Context, d call.Dispatch, counts func(call.Outcome) bool) (bool, error) {
 	token, err := functionToken(d.Function)
 	if err != nil {
 		return false, nil // nobody was ever given it
@@ -100,7 +100,7 @@ func (c *Conn) Reported(ctx context.Context, d call.Dispatch, genuine func(call.
 	defer cancel()
 	found, err := c.searchOutcomes(ctx, token, call.Partition(d.Session, c.cfg.Partitions), func(m *jetstream.RawStreamMsg) bool {
 		o, err := decodeOutcome(&nats.Msg{Header: m.Header, Data: m.Data})
-		return err == nil && o.Key == d.Key && o.Kind != call.Released && genuine(o)
+		return err == nil && o.Key == d.Key && counts(o)
 	})
 	if err != nil {
 		return false, fmt.Errorf("look for an outcome of %s: %w", d.Key, err)

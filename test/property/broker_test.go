@@ -169,12 +169,11 @@ func (b *broker) Stored(_ context.Context, d call.Dispatch) (uint64, error) {
 }
 
 // Reported says whether an outcome of the call is stored.
-func (b *broker) Reported(_ context.Context, d call.Dispatch, genuine func(call.Outcome) bool) (bool, error) {
+func (b *broker) Reported(_ context.Context, d call.Dispatch, counts func(call.Outcome) bool) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.reported, func(r *report) bool {
-		return r.delivered.Outcome.Key == d.Key && r.delivered.Outcome.Kind != call.Released &&
-			genuine(r.delivered.Outcome)
+		return r.delivered.Outcome.Key == d.Key && counts(r.delivered.Outcome)
 	}), nil
 }
 
