@@ -148,6 +148,9 @@ func (e *Engine) earlier(ctx context.Context, id string, body json.RawMessage) (
 	if !bytes.Equal(request, body) {
 		return Run{}, ErrConflict
 	}
+	if run.Status == Queued { // whoever recorded it may have died before it was made active
+		return run, e.parts.Store.Nudge(ctx, id)
+	}
 	return run, nil
 }
 

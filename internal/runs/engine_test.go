@@ -325,6 +325,28 @@ func TestStartingTheSameRunAgain(t *testing.T) {
 	require.Len(t, r.model.requests(), 3)
 }
 
+// dying records a run, and dies before it makes it active.
+type dying struct{ runs.Store }
+
+func (d dying) Create(ctx context.Context, run runs.Run, request json.RawMessage) error {
+	return errors.Join(d.Store.Create(ctx, run, request), d.Retire(ctx, run.ID), errors.New("killed"))
+}
+
+func TestARunThatWasOnlyRecordedGoesOnWhenItIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, &scripted{play: sums}, echo)
+	r.stop()
+	dead := runs.New(runs.Config{Name: "dead"}, runs.Parts{Store: dying{r.store}, Model: r.model, Functions: registered})
+	body := json.RawMessage(`{"model":"m","input":"x"}`)
+	_, err := dead.Start(t.Context(), body, "order-1")
+	require.ErrorContains(t, err, "killed")
+	r.start("b")
+	run, err := r.current().Start(t.Context(), body, "order-1")
+	require.NoError(t, err)
+	require.Equal(t, runs.Completed, r.end(run.ID).Status)
+	require.Len(t, r.model.requests(), 3)
+}
+
 // TestARunSurvivesItsReplicas cuts streams and kills replicas at random instants.
 func TestARunSurvivesItsReplicas(t *testing.T) {
 	t.Parallel()
