@@ -13,6 +13,7 @@ TYPESCRIPT := sdk/typescript
 JAVA := sdk/java
 RUST := sdk/rust
 SAMPLES := test/samples
+PEERS := test/peers
 GREETERS := examples/languages
 BENCH_LANGUAGES := test/bench/languages
 BENCH_FLAGS ?=
@@ -25,6 +26,8 @@ BENCH ?= .
 # How long `make chaos` asks for calls and makes faults, and the seed of both; 0 draws one.
 CHAOS_TIME ?= 30m
 SEED ?= 0
+# How often `make crash-runs` kills.
+KILLS ?= 250
 BUG ?=
 
 .PHONY: help
@@ -52,7 +55,7 @@ build: ## Build the three programs into bin/
 	CGO_ENABLED=0 go build -o bin/ ./cmd/...
 
 .PHONY: test
-test: deps fmt-check vet lint build samples-deps ## Check everything: format, vet, lint, build, all tests with the race detector, the SDKs, and the short chaos run
+test: deps fmt-check vet lint build samples-deps peers-deps ## Check everything: format, vet, lint, build, all tests with the race detector, the SDKs, and the short chaos run
 	go build -o bin/testcount ./tools/testcount
 	bin/testcount $(TESTFLAGS) $(PACKAGES)
 	$(MAKE) --no-print-directory test-others
@@ -165,6 +168,19 @@ $(SAMPLES)/java/target/classpath: $(SAMPLES)/java/pom.xml | deps-java
 .PHONY: samples-deps
 samples-deps: $(SAMPLES)/javascript/node_modules/.package-lock.json $(SAMPLES)/python/.venv/installed $(SAMPLES)/java/target/classpath ## Fetch OpenAI's SDKs for JavaScript, Python and Java, which test/samples needs
 
+# Servers of the Responses API that others wrote.
+$(PEERS)/aimock/node_modules/.package-lock.json: $(PEERS)/aimock/package-lock.json | deps
+	cd $(PEERS)/aimock && npm ci --no-audit --no-fund
+	touch $@
+
+$(PEERS)/llm-mock-api/.venv/installed: $(PEERS)/llm-mock-api/requirements.txt | deps
+	$(PYTHON) -m venv --clear $(PEERS)/llm-mock-api/.venv
+	$(PEERS)/llm-mock-api/.venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+.PHONY: peers-deps
+peers-deps: $(PEERS)/aimock/node_modules/.package-lock.json $(PEERS)/llm-mock-api/.venv/installed ## Fetch the mock servers from npm and PyPI, which test/peers needs
+
 # The executors of `callfan demo --languages`: each SDK as it is here, and the example on it.
 .PHONY: languages
 languages: language-go language-python language-typescript language-java language-rust ## Prepare the executors that `callfan demo --languages` starts: each SDK and its example
@@ -241,7 +257,7 @@ test-helm: deps-helm ## Check the Helm chart: lint, what it renders and refuses,
 	cd helm && go vet ./... && ../bin/testcount -count=1 -timeout 15m ./...
 
 .PHONY: quick
-quick: samples-deps ## Run all tests without the race detector and without lint
+quick: samples-deps peers-deps ## Run all tests without the race detector and without lint
 	go test $(PACKAGES)
 
 .PHONY: fmt
@@ -298,6 +314,11 @@ chaos-short: deps ## Make the 3 minutes of chaos that are a part of `make test`
 	go build -o bin/chaos ./test/chaos/run
 	bin/chaos -time 3m -rate 8 -settle 6m -seed $(SEED)
 
+# Linux and other Unix. A dispatcher is killed about once a second.
+.PHONY: crash-runs
+crash-runs: deps ## Kill dispatchers in the midst of runs of the Responses API; KILLS=250, SEED=n
+	go test -count=1 -timeout 60m -v ./test/runcrash -args -kills $(KILLS) -seed $(SEED)
+
 .PHONY: chaos-bugs
 chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fault
 	go build -o bin/chaos ./test/chaos/run
@@ -310,4 +331,5 @@ chaos-bugs: deps ## Show that the check of `make chaos` catches each planted fau
 clean: ## Remove what was built
 	rm -rf bin $(PYTHON_VENV) $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build $(JAVA)/target $(RUST)/target \
 		$(SAMPLES)/javascript/node_modules $(SAMPLES)/python/.venv $(SAMPLES)/java/target \
+		$(PEERS)/aimock/node_modules $(PEERS)/llm-mock-api/.venv \
 		$(GREETERS)/typescript/node_modules $(GREETERS)/*/build
