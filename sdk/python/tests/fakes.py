@@ -21,8 +21,8 @@ from callfan._wire.requests import NoAnswer
 class FakeTaken:
     """A delivered call that notes what is done with it."""
 
-    def __init__(self, dispatch: Dispatch | None, deliveries: int = 1, invalid: str = "") -> None:
-        self.dispatch, self.deliveries, self.invalid = dispatch, deliveries, invalid
+    def __init__(self, dispatch: Dispatch | None, deliveries: int = 1, invalid: str = "", transit: float = 0.0) -> None:
+        self.dispatch, self.deliveries, self.invalid, self.transit = dispatch, deliveries, invalid, transit
         self.done: list[str] = []
 
     async def extend(self) -> None:

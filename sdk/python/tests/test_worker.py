@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from callfan import Cancelled, Failure, PermissionDenied, current_call, function
+from callfan import Cancelled, Failure, NotDone, PermissionDenied, current_call, function
 from callfan._run.link import NotStored, TooLarge
 from callfan._wire.dispatch import Key
 from callfan._wire.outcome import InvalidOutcome
@@ -352,6 +352,37 @@ async def test_a_process_that_stood_still_starts_nothing_that_may_be_elsewhere()
         await until(lambda: payment.acked and other.acked)
     assert ran == [2]
     assert sorted((o.kind, o.cause) for o in link.outcomes) == [("failure", "unknown_outcome"), ("success", "")]
+
+
+async def test_a_call_that_lay_in_the_network_is_not_started_if_it_may_be_elsewhere() -> None:
+    ran = []
+
+    @function
+    def pay() -> None:
+        ran.append("pay")
+
+    @function(on_uncertain="verify")
+    def book() -> None:
+        ran.append("book")
+
+    @book.verify
+    def booked() -> NotDone:
+        return NotDone()
+
+    @function(effects="idempotent")
+    def put() -> None:
+        ran.append("put")
+
+    link = FakeLink(ack_wait=20)
+    late = [FakeTaken(dispatch(name, call_id=name), transit=10.5) for name in ("pay", "book", "put")]
+    in_time = FakeTaken(dispatch("pay", call_id="in time"), transit=9.5)
+    async with await serving(link, pay, book, put):
+        for taken in (*late, in_time):
+            link.give(taken)
+        await until(lambda: late[0].acked and late[2].acked and in_time.acked)
+    assert sorted(ran) == ["pay", "put"]
+    assert "ack" not in late[1].done
+    assert [o.cause for d, o in link.reported if d.key.call_id == "pay"] == ["unknown_outcome"]
 
 
 async def test_logs_name_calls_and_keep_arguments_and_outputs_to_themselves(caplog: pytest.LogCaptureFixture) -> None:

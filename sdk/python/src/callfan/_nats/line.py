@@ -15,8 +15,15 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from callfan._nats.connection import Connection, NotConnected
+from callfan._nats.transit import Transit
 from callfan._wire import pulls
 from callfan._wire.pulls import Action
+
+#: Longer than a connection lives whose server does not answer; nats-py does not bear an answer that it gave up.
+_PONG_WITHIN = 60
+
+#: Takes a message, and the longest that it may have been on its way, in seconds.
+Each = Callable[[Msg, float], None]
 
 
 class Ended(Exception):
@@ -36,9 +43,11 @@ class Line:
         self._inbox = connection.new_inbox()
         self._pulls = 0
         self._subscription: Subscription | None = None
-        self._each: Callable[[Msg], None] | None = None
+        self._each: Each | None = None
         self._left = 0
         self._heard = 0.0
+        self._transit = Transit(time.monotonic())
+        self._ping: asyncio.Task[None] | None = None
         self._done: asyncio.Future[None] | None = None
 
     @property
@@ -46,7 +55,7 @@ class Line:
         """Nothing happened to the connection since the line was opened."""
         return not self._gone.is_set()
 
-    async def pull(self, batch: int, each: Callable[[Msg], None]) -> None:
+    async def pull(self, batch: int, each: Each) -> None:
         """Gives up to so many messages. Ended, PermissionDenied, NotConnected; after any of them the line is to be dropped."""
         loop = asyncio.get_running_loop()
         self._done = loop.create_future()
@@ -59,6 +68,7 @@ class Line:
         refused = denials.watch(self._request)
         gone = asyncio.ensure_future(self._gone.wait())
         try:
+            self._transit.asked(time.monotonic())
             body = pulls.pull_request(batch, self._connection.max_payload)
             await self._connection.publish(self._request, body, reply=f"{self._inbox}.{self._pulls}")
             waiting: list[asyncio.Future[Any]] = [self._done, refused, gone]
@@ -79,10 +89,13 @@ class Line:
 
     async def _arrived(self, msg: Msg) -> None:
         self._heard = time.monotonic()
+        transit, ping = self._transit.read(self._heard)
+        if ping:
+            self._ping = asyncio.create_task(self._pinged())
         if not pulls.is_status(msg.headers, msg.data):
             self._left -= 1
             if self._each is not None:
-                self._each(msg)
+                self._each(msg, transit)
         elif msg.subject == f"{self._inbox}.{self._pulls}":  # otherwise about an earlier pull
             action, pending = pulls.status(msg.headers or {})
             if action == "ended":
@@ -94,6 +107,13 @@ class Line:
                 self._finish(Ended(action, f"{headers.get('Status', '')} {headers.get('Description', '')}".strip()))
         if self._left <= 0:
             self._finish(None)
+
+    async def _pinged(self) -> None:
+        """Has the server answer: what is behind the answer was sent after it was asked."""
+        with contextlib.suppress(Exception):  # a connection that is lost takes the line with it
+            await self._connection.client.flush(_PONG_WITHIN)
+            if self.usable and self._subscription is not None:
+                self._transit.answered(self._subscription.pending_msgs)
 
     def _finish(self, error: Ended | None) -> None:
         if self._done is None or self._done.done():

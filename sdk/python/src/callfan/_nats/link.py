@@ -34,9 +34,9 @@ _MESSAGE_TOO_LARGE = 10054
 class NatsTaken:
     """A message that was pulled."""
 
-    def __init__(self, connection: Connection, subjects: Subjects, msg: Msg) -> None:
+    def __init__(self, connection: Connection, subjects: Subjects, msg: Msg, transit: float) -> None:
         self._connection, self._reply, self._headers = connection, msg.reply, msg.headers
-        self.deliveries = deliveries(msg.reply)
+        self.deliveries, self.transit = deliveries(msg.reply), transit
         self.dispatch: Dispatch | None = None
         self.invalid = ""
         try:
@@ -143,8 +143,8 @@ class NatsLink:
         await self._connection.wait_connected()
         line: Line | None = None
 
-        def arrived(msg: Msg) -> None:
-            each(NatsTaken(self._connection, self._subjects, msg))
+        def arrived(msg: Msg, transit: float) -> None:
+            each(NatsTaken(self._connection, self._subjects, msg, transit))
 
         try:
             line = self._take_line(binding)

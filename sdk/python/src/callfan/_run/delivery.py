@@ -77,7 +77,7 @@ class Delivery:
             return released()
         if time.monotonic() >= self.deadline:
             return failed("deadline", texts.EXPIRED)
-        if self.w.leases.doubtful() and choice(self.f, self.d) != "rerun":
+        if (self.w.leases.doubtful() or self.w.leases.late(self.taken.transit)) and choice(self.f, self.d) != "rerun":
             return self._stale(self.f)
         a = attempt.begin(self.w.hosts, self.w.log, self.f, self.d, self.deadline, may_have_run=may_have_run)
         self._enter(a)
@@ -92,9 +92,8 @@ class Delivery:
 
     def _stale(self, f: Function[..., Any]) -> Ending:
         """Ends a call that may be with another executor by now: that one decides, or the next one after this lease."""
-        self.w.log.warning(
-            "the process stood still for longer than a lease; a call that may be with another executor is not started", extra=self.log_keys
-        )
+        message = "the process or its connection stood still for about a lease; a call that may be with another executor is not started"
+        self.w.log.warning(message, extra={**self.log_keys, "transit_seconds": round(self.taken.transit, 3)})
         if choice(f, self.d) in ("verify", "park"):
             return left()
         return failed("unknown_outcome", texts.UNKNOWN_OUTCOME)

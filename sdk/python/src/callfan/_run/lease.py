@@ -64,6 +64,13 @@ class Leases:
         self._alive()
         return time.monotonic() < self._doubt_until
 
+    def late(self, transit: float) -> bool:
+        """A call that was on its way for so long may be with another executor: its lease began when the server sent it.
+
+        Half a lease is left for what comes until the first extension arrives.
+        """
+        return transit > self._ack_wait / 2
+
     def _alive(self) -> None:
         now = time.monotonic()
         if self._beaten is not None and now - self._beaten > self._ack_wait * 0.9:
