@@ -248,6 +248,19 @@ test("calls that are read after the process stood still are doubted for a second
   }
 });
 
+test("a call that lay in the network for half a lease is doubted", () => {
+  const leases = new Leases(silentLogger);
+  const doubtful = (transitMs: number): boolean => leases.hold(dispatch("f"), new FakeMessage(dispatch("f"), 1, transitMs), Date.now() + 60_000).doubtful;
+  leases.start(3000);
+  try {
+    assert.equal(doubtful(1500), false);
+    assert.equal(doubtful(1501), true);
+    assert.equal(doubtful(0), false);
+  } finally {
+    leases.stop();
+  }
+});
+
 test("a call that is held is doubted when nobody extended its lease in time", () => {
   let now = 1;
   const guard = { beats: new Beats(), hold: () => undefined, drop: () => undefined, lease: () => undefined };

@@ -17,6 +17,7 @@ export class FakeMessage implements Taken {
   constructor(
     readonly content: Dispatch | Error,
     readonly deliveries = 1,
+    readonly transitMs = 0,
   ) {}
 
   inProgress(): void {

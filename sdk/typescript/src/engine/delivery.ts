@@ -73,7 +73,10 @@ export class Delivery {
 
   /** Ends a call that may be with another executor by now: the one that has it decides, or the next one after this lease. */
   #stale(f: Registered): Ending {
-    this.worker.log.warn("the process stood still for longer than a lease; a call that may be with another executor is not started", logFields(this.d));
+    this.worker.log.warn("the process or its connection stood still for about a lease; a call that may be with another executor is not started", {
+      ...logFields(this.d),
+      transit_ms: this.taken.transitMs,
+    });
     return choiceOf(f, this.d) === "fail" ? failed("unknown_outcome", unknownOutcomeText) : leftToLease;
   }
 

@@ -54,7 +54,7 @@ export class Leases {
   hold(d: Dispatch, taken: Taken, untilMs: number): Lease {
     const id = ++this.#last;
     this.guard?.hold(id, taken.reply, untilMs);
-    const lease = new Lease(d, taken, untilMs, this.#readLate(), {
+    const lease = new Lease(d, taken, untilMs, this.#readLate(taken), {
       broken: (heldMs) => this.#beats.brokenSince(heldMs, this.now(), this.#ackWaitMs),
       extended: (l) => this.guard?.hold(id, taken.reply, l.untilMs),
       dropped: (l) => {
@@ -68,10 +68,12 @@ export class Leases {
 
   /**
    * Whether what is read now may have been delivered most of a lease ago: the process stood still, or a handler kept the
-   * event loop busy. The timers of a turn of the event loop come before its reads.
+   * event loop busy, or it lay in the network. The timers of a turn of the event loop come before its reads. Of a lease that
+   * began when the server sent the call, half is left for what comes until the first renewal arrives.
    */
-  #readLate(): boolean {
+  #readLate(taken: Taken): boolean {
     const now = this.now();
+    if (taken.transitMs > this.#ackWaitMs / 2) return true;
     return now < this.#doubtUntilMs || (this.#turnMs !== undefined && now - this.#turnMs > this.#ackWaitMs * 0.9);
   }
 

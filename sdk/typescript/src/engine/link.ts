@@ -24,6 +24,8 @@ export interface Taken {
   /** The hand-over, or why the message is no call. */
   readonly content: Dispatch | Error;
   readonly deliveries: number;
+  /** The longest that it may have been on its way. */
+  readonly transitMs: number;
   /** Where leases are extended. */
   readonly reply: string;
   /** Starts the lease again. */

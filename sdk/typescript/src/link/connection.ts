@@ -101,6 +101,11 @@ export class Connection {
     this.#standing().publish(subject, payload, reply === undefined ? undefined : { reply });
   }
 
+  /** Resolves when the server has answered a ping, and all that it said before that was handed over. */
+  async ping(): Promise<void> {
+    await this.#standing().flush();
+  }
+
   /** Sends now, or as soon as there is a connection. */
   publishSoon(subject: string, payload: string): void {
     if (this.connected) this.publish(subject, payload);

@@ -100,7 +100,7 @@ export class NatsLink implements Link {
 
   async pull(binding: Binding, n: number, until: Moment, each: (taken: Taken) => void): Promise<void> {
     try {
-      await this.#puller.pull(binding, n, until, (msg) => each(this.#taken(msg)));
+      await this.#puller.pull(binding, n, until, (msg, transitMs) => each(this.#taken(msg, transitMs)));
       this.#pullWaitMs = retryFirstMs;
     } catch (error) {
       if (error instanceof PullAgain) {
@@ -112,7 +112,7 @@ export class NatsLink implements Link {
     }
   }
 
-  #taken(msg: Msg): Taken {
+  #taken(msg: Msg, transitMs: number): Taken {
     const headers = headersOf(msg);
     let content: Dispatch | Error;
     try {
@@ -124,6 +124,7 @@ export class NatsLink implements Link {
     return {
       content,
       deliveries: deliveriesOf(reply),
+      transitMs,
       reply,
       inProgress: () => this.#connection.publish(reply, "+WPI"),
       ack: () => this.#connection.publishSoon(reply, "+ACK"), // a lost one means one more delivery, which is found answered

@@ -1,14 +1,19 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
+import { monotonicMs } from "../engine/beats.js";
 import { PullAgain } from "../engine/link.js";
 import type { Moment } from "../engine/moment.js";
 import { pullRequest, pullSilenceMs, pullStatus } from "../wire/pulls.js";
 import type { Binding } from "../wire/requests.js";
 import type { Connection } from "./connection.js";
+import { Transit } from "./transit.js";
 
 /** The consumer does not exist: register first. */
 export class Unbound extends Error {
   override readonly name = "Unbound";
 }
+
+/** Takes a message, and the longest that it may have been on its way. */
+export type Deliver = (msg: Msg, transitMs: number) => void;
 
 const drainMs = 2000;
 
@@ -19,15 +24,25 @@ class Line {
   readonly down: Moment;
   pulls = 0;
   /** Gets each message while a pull is under way. */
-  reader: ((msg: Msg) => void) | undefined;
+  reader: Deliver | undefined;
+  readonly #transit = new Transit(monotonicMs());
 
-  constructor(connection: Connection, deliver: (msg: Msg) => void) {
+  constructor(connection: Connection, deliver: Deliver) {
     this.inbox = connection.inbox();
     this.down = connection.down;
     this.sub = connection.subscribeOnce(`${this.inbox}.*`, (msg) => {
-      if (this.reader !== undefined) this.reader(msg);
-      else if (!isStatus(msg)) deliver(msg); // it came for a pull that was given up
+      const { longestMs, ping } = this.#transit.read(monotonicMs());
+      // What is behind the answer was sent after the ping. A connection that is lost takes the line with it.
+      if (ping) connection.ping().then(() => this.#transit.answered(), () => undefined);
+      if (this.reader !== undefined) this.reader(msg, longestMs);
+      else if (!isStatus(msg)) deliver(msg, longestMs); // it came for a pull that was given up
     });
+  }
+
+  /** The reply subject of a pull that is sent now. */
+  nextReply(): string {
+    this.#transit.asked(monotonicMs());
+    return `${this.inbox}.${++this.pulls}`;
   }
 
   get usable(): boolean {
@@ -45,7 +60,7 @@ export class Puller {
   ) {}
 
   /** Asks for up to n calls. It resolves once all came or the pull ended, and rejects when it was interrupted. */
-  async pull(binding: Binding, n: number, until: Moment, deliver: (msg: Msg) => void): Promise<void> {
+  async pull(binding: Binding, n: number, until: Moment, deliver: Deliver): Promise<void> {
     if (!(await this.connection.awaitConnected(until))) return;
     const line = this.#line(deliver);
     try {
@@ -61,7 +76,7 @@ export class Puller {
     }
   }
 
-  #line(deliver: (msg: Msg) => void): Line {
+  #line(deliver: Deliver): Line {
     for (let line = this.#idle.pop(); line !== undefined; line = this.#idle.pop()) {
       if (line.usable) return line;
       line.sub.unsubscribe();
@@ -69,19 +84,19 @@ export class Puller {
     return new Line(this.connection, deliver);
   }
 
-  async #read(line: Line, binding: Binding, n: number, until: Moment, deliver: (msg: Msg) => void): Promise<void> {
+  async #read(line: Line, binding: Binding, n: number, until: Moment, deliver: Deliver): Promise<void> {
     const request = `${this.apiPrefix}.CONSUMER.MSG.NEXT.${binding.callsStream}.${binding.consumer}`;
-    const reply = `${line.inbox}.${++line.pulls}`;
+    const reply = line.nextReply();
     const release: Array<() => void> = [];
     try {
       await new Promise<void>((resolve, reject) => {
         let left = n;
         let heard = true;
         const again = (why: string): void => reject(new PullAgain(why));
-        line.reader = (msg) => {
+        line.reader = (msg, transitMs) => {
           heard = true;
           if (!isStatus(msg)) {
-            deliver(msg);
+            deliver(msg, transitMs);
             if (--left <= 0) resolve();
             return;
           }
@@ -129,9 +144,9 @@ export class Puller {
   }
 
   /** Ends the subscription, and gives what the server had sent before it knew. */
-  async #drop(line: Line, deliver: (msg: Msg) => void): Promise<void> {
-    line.reader = (msg) => {
-      if (!isStatus(msg)) deliver(msg);
+  async #drop(line: Line, deliver: Deliver): Promise<void> {
+    line.reader = (msg, transitMs) => {
+      if (!isStatus(msg)) deliver(msg, transitMs);
     };
     if (!line.usable) return;
     let timer: NodeJS.Timeout | undefined;
