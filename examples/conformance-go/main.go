@@ -45,6 +45,8 @@ func run(ctx context.Context) error {
 	ex, err := executor.New(executor.Config{
 		Queue: queue.Config{
 			URL: os.Getenv("NATS_URL"), User: os.Getenv("NATS_USER"), Password: os.Getenv("NATS_PASSWORD"),
+			CredsFile: os.Getenv("NATS_CREDS"), NKeyFile: os.Getenv("NATS_NKEY"),
+			CAFile: os.Getenv("NATS_CA"), CertFile: os.Getenv("NATS_CERT"), KeyFile: os.Getenv("NATS_KEY"),
 			InboxPrefix: os.Getenv("CONFORMANCE_INBOX_PREFIX"),
 		},
 		Middleware: []executor.Middleware{j.around}, Pool: os.Getenv("CONFORMANCE_POOL"), Concurrency: concurrency, StopTimeout: time.Duration(stopTimeout) * time.Millisecond,

@@ -70,7 +70,11 @@ func TestFaultsAreNoticed(t *testing.T) {
 		"hides-refusals":            "permissions/denied-result",
 		"logs-arguments":            "logs/no-secrets",
 		"trusts-its-clock":          "stood-still/unknown-outcome", // always
+		"trusts-the-network":        "late/unknown-outcome",        // always
 		"silent-denial":             "permissions/denied",
+		"no-nkey":                   "permissions/nkey",
+		"no-creds":                  "tls/credentials",
+		"trusts-every-server":       "tls/foreign-authority",
 	}
 	// Most of the time is spent in waits that a fault does not end: many at once.
 	slots := make(chan struct{}, 10)
@@ -93,10 +97,10 @@ func TestFaultsAreNoticed(t *testing.T) {
 func TestNoFault(t *testing.T) {
 	t.Parallel()
 	e := conformance.Executor{Command: programtest.Build(t, "pkg/conformance/internal/faulty"), Only: regexp.MustCompile(
-		`^(verify/done|calls/delivered-again-while-running|arguments/numbers|outputs/(text-white-space|object|nothing|too-large)|cancel/running|permissions/denied|logs/no-secrets)$`,
+		`^(verify/done|calls/delivered-again-while-running|arguments/numbers|outputs/(text-white-space|object|nothing|too-large)|cancel/running|permissions/(denied|nkey)|tls/(credentials|foreign-authority)|logs/no-secrets)$`,
 	)}
 	report, err := e.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, report.Names(conformance.Failed), "%+v", report.Results)
-	require.Len(t, report.Names(conformance.Passed), 10)
+	require.Len(t, report.Names(conformance.Passed), 13)
 }

@@ -259,6 +259,13 @@ func (r *rig) pulls(since time.Time) bool {
 }
 
 // registered are the requests about a function.
+// registeredSince says whether a function was registered since then.
+func (r *rig) registeredSince(since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.registrations, func(reg registration) bool { return !reg.at.Before(since) })
+}
+
 func (r *rig) registeredAs(name string) []registration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

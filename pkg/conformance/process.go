@@ -40,7 +40,7 @@ func (t *trial) launch(env ...string) *process {
 	cmd := exec.Command("sh", "-c", "trap : TERM\n"+t.play.executor.Command)
 	cmd.Dir = t.play.executor.Dir
 	cmd.Env = append(append(append(environ(), t.play.executor.Env...),
-		"NATS_URL="+t.url(), "CONFORMANCE_POOL="+pool, "CONFORMANCE_LOG="+t.journalPath,
+		"NATS_URL="+t.executorURL(), "CONFORMANCE_POOL="+pool, "CONFORMANCE_LOG="+t.journalPath,
 		"EXECUTOR_CONCURRENCY="+strconv.Itoa(t.config.concurrency),
 		"EXECUTOR_STOP_TIMEOUT_MS="+strconv.FormatInt(t.config.stopTimeout.Milliseconds(), 10)), env...)
 	cmd.Stdout, cmd.Stderr = out, out

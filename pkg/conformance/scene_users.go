@@ -13,10 +13,11 @@ import (
 
 const inbox = "_INBOX_conformance"
 
-// userScene has users: one that may do what an executor has to do, and one that may not
-// register echo.
+// userScene has users: those that may do what an executor has to do, one by a password and
+// one by an nkey, and those that lack a permission.
 func userScene() scene {
 	allowed := asUser("allowed")
+	var seed string
 	return scene{
 		name:    "users",
 		ordered: true,
@@ -26,7 +27,15 @@ func userScene() scene {
 			executorUser("denied", "fn.register.echo"),
 			executorUser("mute", "fn.result.fail.>"),
 		}},
-		act: func(t *trial) { t.serve() },
+		act: func(t *trial) {
+			seed = t.file("executor.nk")
+			id, err := newSeed(seed)
+			t.must(err, "make an nkey")
+			t.config.server = func(o *server.Options) {
+				o.Nkeys = []*server.NkeyUser{{Nkey: id, Permissions: executorUser("", "").Permissions}}
+			}
+			t.serve()
+		},
 		checks: []check{
 			full("permissions/no-more-than-needed", func(t *trial) {
 				p := t.start(allowed...)
@@ -59,6 +68,11 @@ func userScene() scene {
 				}
 				t.succeeds(t.call("echo", `{"a":1}`), `{"a":1}`)
 				p.kill()
+			}),
+			full("permissions/nkey", func(t *trial) {
+				p := t.start("NATS_NKEY="+seed, "CONFORMANCE_INBOX_PREFIX="+inbox)
+				t.succeeds(t.call("echo", `{"a":1}`), `{"a":1}`)
+				t.stop(p)
 			}),
 			full("registration/refused", registrationRefused),
 		},

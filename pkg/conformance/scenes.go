@@ -8,12 +8,14 @@ func scenes() []scene {
 		leaseScene(),
 		killScene(),
 		frozenScene(),
+		lateScene(),
 		stopScene(),
 		restartScene(),
 		mainScene(),
 		backlogScene(),
 		slotScene(),
 		userScene(),
+		tlsScene(),
 	}
 }
 

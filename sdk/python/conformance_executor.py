@@ -6,18 +6,14 @@ import asyncio
 import json
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 from callfan import Call, CannotTell, Content, Done, Executor, Failure, NatsConfig, NotDone, Retry, Verdict, current_call
 
 ex = Executor(
     pool=os.environ["CONFORMANCE_POOL"],
-    nats=NatsConfig(
-        url=os.environ["NATS_URL"],
-        user=os.environ.get("NATS_USER") or None,
-        password=os.environ.get("NATS_PASSWORD") or None,
-        inbox_prefix=os.environ.get("CONFORMANCE_INBOX_PREFIX") or "_INBOX",
-    ),
+    nats=replace(NatsConfig.from_environment(), inbox_prefix=os.environ.get("CONFORMANCE_INBOX_PREFIX") or "_INBOX"),
     concurrency=int(os.environ["EXECUTOR_CONCURRENCY"]),
     stop_timeout=int(os.environ["EXECUTOR_STOP_TIMEOUT_MS"]) / 1000,
 )

@@ -64,8 +64,7 @@ func run(soft context.Context) error {
 		held: map[string]bool{}, cancels: map[string]context.CancelFunc{}, nonces: map[string]string{},
 	}
 	opts := []nats.Option{
-		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(!fault("no-server-no-executor")), nats.ReconnectWait(250 * time.Millisecond),
-		nats.UserInfo(os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD")),
+		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(!fault("no-server-no-executor") && !fault("no-creds") && !fault("no-nkey")), nats.ReconnectWait(250 * time.Millisecond),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if fault("no-reconnect") && err != nil {
 				fmt.Fprintln(os.Stderr, "faulty: the connection is lost:", err)
@@ -78,6 +77,11 @@ func run(soft context.Context) error {
 			}
 		}),
 	}
+	proof, err := identity()
+	if err != nil {
+		return err
+	}
+	opts = append(opts, proof...)
 	if prefix := os.Getenv("CONFORMANCE_INBOX_PREFIX"); prefix != "" {
 		opts = append(opts, nats.CustomInboxPrefix(prefix))
 	}
