@@ -252,7 +252,7 @@ deps-helm: $(KUBE_APISERVER) ## Install what the chart's tests need: etcd (by ap
 
 # A Go module of its own, so that Helm and Kubernetes stay out of go.mod.
 .PHONY: test-helm
-test-helm: deps-helm ## Check the Helm chart: lint, what it renders and refuses, Kubernetes' schemas, and a real API server
+test-helm: deps deps-helm ## Check the Helm chart: lint, what it renders and refuses, Kubernetes' schemas, a real API server, and its pods as processes
 	go build -o bin/testcount ./tools/testcount
 	cd helm && go vet ./... && ../bin/testcount -count=1 -timeout 15m ./...
 

@@ -34,7 +34,11 @@ func toolBinary(modfile, module, program, label, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
-	modfile = "-modfile=" + filepath.Join(filepath.Dir(root), "tools", modfile)
+	tools := filepath.Join(filepath.Dir(root), "tools")
+	if !exists(filepath.Join(tools, modfile)) { // the tests of a module inside this one
+		tools = filepath.Join(filepath.Dir(filepath.Dir(root)), "tools")
+	}
+	modfile = "-modfile=" + filepath.Join(tools, modfile)
 	version, err := runGo(ctx, "list", modfile, "-m", "-f", "{{.Version}}", module)
 	if err != nil {
 		return "", fmt.Errorf("find its version: %w", err)
