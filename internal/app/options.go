@@ -13,6 +13,7 @@ import (
 	"github.com/callfan/callfan/internal/agents"
 	"github.com/callfan/callfan/internal/dispatcher"
 	"github.com/callfan/callfan/internal/ops"
+	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/internal/sources"
 	"github.com/callfan/callfan/internal/webhooks"
 	"github.com/callfan/callfan/pkg/queue"
@@ -54,7 +55,7 @@ type Options struct {
 	NoStream bool
 
 	// RunsKeep is how long a run can be read after its last change, 7 days by default. It
-	// has to be longer than the longest run.
+	// has to be longer than runs.MaxTime.
 	RunsKeep time.Duration
 
 	// Listen is the address of health, metrics and the admin API; empty means none.
@@ -114,6 +115,9 @@ func (o Options) validate() error {
 	}
 	if o.WebhookListen != "" {
 		errs = append(errs, webhooks.Check(o.WebhookListen, o.WebhookSecret))
+	}
+	if o.RunsKeep != 0 && o.RunsKeep <= runs.MaxTime {
+		errs = append(errs, fmt.Errorf("--runs-keep is %v; use more than %v, which a run may take", o.RunsKeep, runs.MaxTime))
 	}
 	if o.SessionsFile != "" {
 		_, err := sources.File{Path: o.SessionsFile}.Load()

@@ -41,7 +41,8 @@ func FromConfig(c config.Dispatcher) (Options, error) {
 			Policies: policies,
 		},
 		Sessions: c.Session, SessionsFile: c.SessionsFile, PollInterval: c.PollInterval, NoStream: !c.Stream,
-		Listen: c.Listen, AdminToken: c.AdminToken.Reveal(),
+		RunsKeep: c.RunsKeep,
+		Listen:   c.Listen, AdminToken: c.AdminToken.Reveal(),
 		WebhookListen: c.WebhookListen, WebhookSecret: c.WebhookSecret.Reveal(),
 	}
 	for _, s := range c.Select {

@@ -84,6 +84,7 @@ var settings = map[string]struct {
 	"results-max-bytes": {"2GiB", func(o app.Options) any { return o.Queue.ResultsMaxBytes }, int64(2 << 30)},
 	"dead-max-bytes":    {"2GiB", func(o app.Options) any { return o.Queue.DeadMaxBytes }, int64(2 << 30)},
 	"dead-max-age":      {"1h", func(o app.Options) any { return o.Queue.DeadMaxAge }, time.Hour},
+	"runs-keep":         {"100h", func(o app.Options) any { return o.RunsKeep }, 100 * time.Hour},
 	"backlog":           {"5", func(o app.Options) any { return o.Queue.Backlog }, int64(5)},
 	"ack-wait":          {"5s", func(o app.Options) any { return o.Queue.AckWait }, 5 * time.Second},
 	"max-ack-pending":   {"5", func(o app.Options) any { return o.Queue.MaxAckPending }, 5},
@@ -188,6 +189,7 @@ func TestNewRefuses(t *testing.T) {
 		"partitions":          {[]string{"--partitions=2000"}, "partitions is 2000"},
 		"lease":               {[]string{"--lease-ttl=1ms"}, "lease TTL"},
 		"batch":               {[]string{"--batch-bytes=1"}, "batch bytes"},
+		"runs":                {[]string{"--runs-keep=72h"}, "use more than 72h"},
 		"name":                {[]string{"--name=a b"}, "without spaces"},
 		"base URL":            {[]string{"--openai-base-url=ftp://h"}, "base URL"},
 	} {

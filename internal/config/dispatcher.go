@@ -98,6 +98,7 @@ type Installation struct {
 	ResultsMaxBytes Size          `help:"Most bytes of results that wait. 0 means 1GiB, or 128MiB in memory." default:"0" zero:"" env:"CALLFAN_RESULTS_MAX_BYTES"`
 	DeadMaxBytes    Size          `help:"Most bytes of dead letters, the oldest of which go first. 0 means 256MiB, or 32MiB in memory." default:"0" zero:"" env:"CALLFAN_DEAD_MAX_BYTES"`
 	DeadMaxAge      time.Duration `help:"How long dead letters are kept." default:"336h" env:"CALLFAN_DEAD_MAX_AGE"`
+	RunsKeep        time.Duration `help:"How long a run of the Responses API can be read after its last change; more than 72h, which is the longest that one may take." default:"168h" env:"CALLFAN_RUNS_KEEP"`
 	Backlog         int64         `help:"Most calls of one function that wait." default:"100000" env:"CALLFAN_BACKLOG"`
 	AckWait         time.Duration `help:"Lease of a call that was handed to an executor." default:"30s" env:"CALLFAN_ACK_WAIT"`
 	MaxAckPending   int           `help:"Most calls of a pool that are with executors." default:"20000" env:"CALLFAN_MAX_ACK_PENDING"`

@@ -135,7 +135,7 @@ func (r *Request) metadata(m material) json.RawMessage {
 }
 
 // relaxed is the tool_choice after the first round: what forces a call has done so, and
-// would force one for ever (ADR 0022).
+// would force one for ever (ADR 0023).
 func relaxed(choice json.RawMessage) (json.RawMessage, error) {
 	choice = bytes.TrimSpace(choice)
 	switch {

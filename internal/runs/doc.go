@@ -12,5 +12,5 @@
 // therefore survives. Every change of it is a compare-and-set, so that of two replicas
 // that believe to own a run only one can go on.
 //
-// The package knows neither NATS nor OpenAI's client (ADR 0022).
+// The package knows neither NATS nor OpenAI's client (ADR 0023).
 package runs

@@ -14,7 +14,8 @@ import (
 // ErrInvalidRequest is wrapped by the errors about what a run is asked for.
 var ErrInvalidRequest = errors.New("invalid run")
 
-const maxTime = 72 * time.Hour
+// MaxTime is the longest that a run may be allowed to take, see Bounds.Time.
+const MaxTime = 72 * time.Hour
 
 // Request is what a run is asked for: the body of POST /v1/responses, in which tools may
 // name registered functions, and which may have the member "bounds". Members that callfan
@@ -113,8 +114,8 @@ func (b Bounds) withDefaults() (Bounds, error) {
 	if b.Time == 0 {
 		b.Time = call.Duration(30 * time.Minute)
 	}
-	if b.Time < 0 || time.Duration(b.Time) > maxTime {
-		err = errors.Join(err, fmt.Errorf("time is %v, want at most %v", b.Time, maxTime))
+	if b.Time < 0 || time.Duration(b.Time) > MaxTime {
+		err = errors.Join(err, fmt.Errorf("time is %v, want at most %v", b.Time, MaxTime))
 	}
 	return b, err
 }

@@ -163,7 +163,7 @@ func (r *runner) event(ev Event) error {
 }
 
 // itemDone has a call run as soon as it is whole, where its response cannot be lost: one
-// that is made in the background and has an id (ADR 0022).
+// that is made in the background and has an id (ADR 0023).
 func (r *runner) itemDone(ev Event) error {
 	round := r.round()
 	it := readItem(ev.Item)

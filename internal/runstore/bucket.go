@@ -100,7 +100,7 @@ const noticesSuffix = "_NOTICES"
 
 func (c Config) bucket() string { return strings.ToUpper(c.Prefix) + "_RUNS" }
 
-// ensure finds a stream or makes it.
+// ensure finds a stream or makes it. One that keeps its messages for another time is changed.
 func ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := js.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -108,6 +108,11 @@ func ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another replica was faster, with other settings
 			stream, err = js.Stream(ctx, cfg.Name)
 		}
+	}
+	if err == nil && stream.CachedInfo().Config.MaxAge != cfg.MaxAge {
+		changed := stream.CachedInfo().Config
+		changed.MaxAge = cfg.MaxAge
+		stream, err = js.UpdateStream(ctx, changed)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", cfg.Name, err)

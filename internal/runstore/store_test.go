@@ -36,6 +36,24 @@ func open(t *testing.T, options ...testservers.NATSOption) *runstore.Store {
 	return s
 }
 
+func TestHowLongRunsAreKeptCanBeChanged(t *testing.T) {
+	t.Parallel()
+	nc, err := nats.Connect(testservers.NATS(t).URL())
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	for _, keep := range []time.Duration{7 * 24 * time.Hour, 100 * time.Hour, 30 * 24 * time.Hour} {
+		_, err := runstore.Open(t.Context(), nc, js, runstore.Config{Keep: keep})
+		require.NoError(t, err)
+		kv, err := js.KeyValue(t.Context(), "FN_RUNS")
+		require.NoError(t, err)
+		status, err := kv.Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, keep, status.TTL())
+	}
+}
+
 func TestRunsAreChangedByCompareAndSet(t *testing.T) {
 	t.Parallel()
 	s, ctx := open(t), t.Context()

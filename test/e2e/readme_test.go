@@ -113,7 +113,7 @@ func TestReadmeFirstFunction(t *testing.T) {
 	ask := shell(t, readme(t, "callfan ask"), []string{"CALLFAN_DISPATCHER=" + admin}, "http://127.0.0.1:8421/v1", api)
 	require.Equal(t, 0, ask.Wait())
 	require.Contains(t, ask.Stdout.String(), `get_customer({"customer_id":"123"}) = "{\"found\":true,\"name\":\"Example Customer\"}"`)
-	require.Contains(t, ask.Stdout.String(), "Customer 456 was not found.")
+	require.Equal(t, 2, strings.Count(ask.Stdout.String(), "Customer 456 was not found."), "by a session, and by a run")
 	require.Regexp(t, `It is \d{4}-\d\d-\d\dT`, ask.Stdout.String())
 	for _, executor := range executors {
 		require.Equal(t, 0, executor.Stop())
