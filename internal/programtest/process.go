@@ -33,6 +33,8 @@ type Command struct {
 	Dir string
 	// Stdin defaults to an empty input.
 	Stdin io.Reader
+	// Quiet: a test that fails does not show what the process wrote.
+	Quiet bool
 }
 
 // Process is a running command. It is killed at the end of the test at the latest, and by the system when the test
@@ -95,7 +97,7 @@ func Start(t testing.TB, c Command) *Process {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		if t.Failed() {
+		if t.Failed() && !c.Quiet {
 			t.Logf("%s\n--- stdout\n%s\n--- stderr\n%s", p.name, tail(p.Stdout), tail(p.Stderr))
 		}
 	})
