@@ -36,6 +36,13 @@ func (r *runner) show() {
 	r.board.shown = true
 }
 
+// shown says whether the dispatcher sees the board.
+func (r *runner) shown() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.board.shown
+}
+
 // offer puts a call on the board; false when it is there.
 func (r *runner) offer(p *pendingCall) bool {
 	r.mu.Lock()

@@ -5,17 +5,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/callfan/callfan/pkg/call"
 )
 
+// takeover is how long the dispatcher is kept waiting for a run that it owns and that is
+// not driven here yet: it is quicker to learn of a partition than the engine.
+const takeover = 2 * time.Second
+
+// driven waits until the run is driven here and its calls are known; nil when that takes
+// longer than a takeover. What is over is not waited for.
+func (e *Engine) driven(ctx context.Context, id string) *runner {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline, first := time.Now().Add(takeover), true; time.Now().Before(deadline); first = false {
+		if r := e.runner(id); r != nil && r.shown() {
+			return r
+		}
+		if first {
+			if run, err := e.Get(ctx, id); err != nil || run.Status.Final() {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
 // Session shows a run as a session whose required actions are the calls that have no
 // output yet. Only the replica that drives the run knows them; on others the refusal is
 // busy.
 func (e *Engine) Session(ctx context.Context, id string) (call.Session, error) {
-	if r := e.runner(id); r != nil {
+	if r := e.driven(ctx, id); r != nil {
 		if calls, ok := r.pendingCalls(); ok {
 			s := call.Session{ID: id, Status: string(InProgress), Calls: calls}
 			if len(calls) > 0 {
@@ -41,7 +69,7 @@ const saves = 8
 
 // Submit stores the outputs of calls, each for ever. Nil means that all are stored.
 func (e *Engine) Submit(ctx context.Context, batch call.Batch) error {
-	r := e.runner(batch.Session)
+	r := e.driven(ctx, batch.Session)
 	if r == nil {
 		run, err := e.Get(ctx, batch.Session)
 		if errors.Is(err, ErrNotFound) || err == nil && run.Status.Final() {
