@@ -56,7 +56,7 @@ func build(t *testing.T) *world {
 		}
 		return programtest.Command{
 			Path: programtest.Build(t, "cmd/dispatcher"), Quiet: true,
-			Args: []string{"--log-level", level, "--name", name, "--listen", "127.0.0.1:0", "--partitions", "8", "--lease-ttl", leaseTTL.String()},
+			Args: []string{"--log-level", level, "--name", name, "--listen", "127.0.0.1:0", "--partitions", "8", "--lease-ttl", leaseTTL.String(), "--ack-wait", "5s"},
 			Env: []string{
 				"OPENAI_BASE_URL=" + front.URL + "/" + replica + "/v1", "OPENAI_API_KEY=test",
 				"NATS_URL=" + nats.URL(), "REDIS_URL=" + redis.URL(),

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 25, "how often a dispatcher is killed")
+	kills = flag.Int("kills", 20, "how often a dispatcher is killed")
 	seed  = flag.Uint64("seed", 0, "seed of the runs and of the kills; 0 draws one")
 	logs  = flag.String("logs", "", "keep what the dispatchers log, with all details, in this directory")
 )
