@@ -28,10 +28,12 @@ from callfan import (
     NotDone,
     Retry,
     TextPart,
+    Uncertain,
     current_call,
     function,
 )
 from callfan.testing import ainvoke, invoke
+from conftest import cases
 
 
 class Color(enum.StrEnum):
@@ -244,6 +246,19 @@ def test_errors(error: BaseException, kind: str, text: str, cause: str, is_async
     o = invoke(asynchronous if is_async else sync)
     assert (o.kind, o.error or o.reason, o.cause) == (kind, text, cause)
     assert "secret" not in o.payload.decode()
+
+
+@pytest.mark.parametrize("case", cases("lost-runs.json"))
+def test_a_lost_run_goes_by_the_choice_for_uncertain_calls(case: dict[str, Any]) -> None:
+    @function
+    def f() -> None:
+        raise Uncertain("the bank hung up")
+
+    if case["verifies"]:
+        f.verify(lambda: NotDone())
+    o = invoke(f, on_uncertain=case["on_uncertain"])
+    expect = case["expect"]
+    assert (o.kind, o.cause, o.reason) == (expect["kind"], expect.get("cause", ""), expect.get("reason", ""))
 
 
 def test_retry_says_when() -> None:

@@ -12,12 +12,13 @@
     ex.run()
 
 A handler returns what the model gets: a text as it is, `Content` for several parts, None for no value, anything else as
-JSON. It raises `Failure` for a business error, whose text goes to the model, and `Retry` for a technical one.
+JSON. It raises `Failure` for a business error, whose text goes to the model, `Retry` for a technical one, and `Uncertain` for one after
+which the function may have taken effect.
 """
 
 from callfan.call import Call, current_call
 from callfan.config import NatsConfig
-from callfan.errors import CallfanError, Cancelled, ConfigurationError, Failure, PermissionDenied, RegistrationRefused, Retry
+from callfan.errors import CallfanError, Cancelled, ConfigurationError, Failure, PermissionDenied, RegistrationRefused, Retry, Uncertain
 from callfan.executor import Executor
 from callfan.function import Function, function
 from callfan.output import Content, ImagePart, TextPart
@@ -44,6 +45,7 @@ __all__ = [
     "RegistrationRefused",
     "Retry",
     "TextPart",
+    "Uncertain",
     "Verdict",
     "current_call",
     "function",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-__all__ = ["CallfanError", "Cancelled", "ConfigurationError", "Failure", "PermissionDenied", "RegistrationRefused", "Retry"]
+__all__ = ["CallfanError", "Cancelled", "ConfigurationError", "Failure", "PermissionDenied", "RegistrationRefused", "Retry", "Uncertain"]
 
 
 class Failure(Exception):
@@ -33,6 +33,15 @@ class Retry(Exception):
         if isinstance(after, timedelta):
             after = after.total_seconds()
         self.after = max(after or 0.0, 0.0)
+
+
+class Uncertain(Exception):
+    """The run was lost and may have taken effect, as when a downstream went away before it answered.
+
+    What follows is the function's `on_uncertain`: a function that may be run again has a technical failure, as by `Retry`;
+    one that can be verified has its verify handler asked after the lease; of any other the model is told that the outcome
+    is unknown, or an operator decides.
+    """
 
 
 class Cancelled(Exception):

@@ -14,7 +14,7 @@ from callfan._run.running import Running
 from callfan._wire import jsontext
 from callfan._wire.dispatch import Dispatch
 from callfan._wire.outcome import Outcome
-from callfan.errors import Failure, Retry
+from callfan.errors import Failure, Retry, Uncertain
 from callfan.function import Function
 from callfan.verdict import CannotTell, Done, NotDone, Verdict
 
@@ -41,6 +41,8 @@ async def end_of(a: Running[str]) -> Ending:
         return _late(a)
     if isinstance(error, Retry):
         return Ending(Outcome("retry", reason=_text(error), after_ms=round(error.after * 1000)))
+    if isinstance(error, Uncertain):
+        return _lost(a, _text(error))
     if isinstance(error, Failure):
         return failed(error.cause, _text(error))
     _log_crash(a, error)
@@ -61,6 +63,15 @@ def _cut_off(a: Running[str]) -> Ending:
     if verifiable(a.f, a.d):
         return left()
     return unknown(a.f, a.d, texts.INTERRUPTED)
+
+
+def _lost(a: Running[str], why: str) -> Ending:
+    """What may be run again is retried, what can be verified is left, of any other the outcome is unknown."""
+    if choice(a.f, a.d) == "rerun":
+        return Ending(Outcome("retry", reason=why))
+    if verifiable(a.f, a.d) and a.f.verifies:
+        return left()
+    return unknown(a.f, a.d, why)
 
 
 def ask(hosts: Hosts, log: logging.Logger, f: Function[..., Any], d: Dispatch, until: float | None) -> Running[Verdict]:
@@ -88,7 +99,7 @@ async def verdict_of(v: Running[Verdict]) -> Ending | None:
         return uncertain(f"the verify handler did not answer within {round(v.ends - v.began, 3):g}s")
     if isinstance(error, Failure) and error.cause == "invalid_output":
         return failed("invalid_output", _text(error))
-    if isinstance(error, (Failure, Retry)):
+    if isinstance(error, (Failure, Retry, Uncertain)):
         return uncertain(f"the verify handler failed: {_text(error)}")
     if error is not None:
         _log_crash(v, error)
