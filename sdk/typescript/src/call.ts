@@ -23,7 +23,7 @@ export interface Call {
   readonly tracestate: string | undefined;
 }
 
-/** Runs one call. What it returns goes to the model; see Failure and Retry for what it may throw. */
+/** Runs one call. What it returns goes to the model; see Failure, Retry and Uncertain for what it may throw. */
 export type Handler<Input> = (input: Input, call: Call) => unknown;
 
 /** What a verify handler found out about an earlier run. Make it by done, notDone or cannotTell. */

@@ -25,6 +25,16 @@ export class Retry extends Error {
   }
 }
 
+/**
+ * Thrown by a handler: its run was lost and may have taken effect, as when a downstream went away before it answered. What
+ * follows is the function's onUncertain: a function that may be run again has a technical failure, as by Retry; one that
+ * can be verified has its verify handler asked after the lease; of any other the model is told that the outcome is
+ * unknown, or an operator decides.
+ */
+export class Uncertain extends Error {
+  override readonly name = "Uncertain";
+}
+
 /** The reason of a call's AbortSignal: the run's time is over. The call was answered with a failure. */
 export class CallTimedOut extends Error {
   override readonly name = "CallTimedOut";

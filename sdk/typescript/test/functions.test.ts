@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { ConfigurationError, Executor, Failure, type FunctionOptions, Retry, type StandardSchema, cannotTell, done, imagePart, notDone, parts, silentLogger, textPart } from "callfan";
+import { ConfigurationError, Executor, Failure, type FunctionOptions, type OnUncertain, Retry, type StandardSchema, Uncertain, cannotTell, done, imagePart, notDone, parts, silentLogger, textPart } from "callfan";
 import { invoke } from "callfan/testing";
 import { z } from "zod";
 import { configOf } from "#internal/config.js";
+import { cases } from "./fixture.js";
 
 const executor = (): Executor => new Executor({ pool: "test", logger: silentLogger });
 
@@ -171,4 +172,24 @@ test("an executor is run once, with functions", async () => {
   await assert.rejects(executor().run(), /there is no function/);
   const ex = new Executor({ pool: "a", credsFile: "/does/not/exist", logger: silentLogger }).function("f", {}, () => "");
   await assert.rejects(ex.run(), ConfigurationError);
+});
+
+interface LostRun {
+  readonly name: string;
+  readonly on_uncertain: OnUncertain;
+  readonly verifies: boolean;
+  readonly expect: { readonly kind: string; readonly cause?: string; readonly reason?: string };
+}
+
+test("a lost run goes by the choice for uncertain calls", async () => {
+  for (const c of cases<LostRun>("lost-runs.json")) {
+    const ex = new Executor({ pool: "test", logger: silentLogger }).function("f", c.verifies ? { verify: () => notDone() } : {}, () => {
+      throw new Uncertain("the bank hung up");
+    });
+    const got = await invoke(ex, "f", {}, { onUncertain: c.on_uncertain });
+    const { reason } = c.expect;
+    const want = { "": undefined, retry: { retry: { reason, after_ms: 0 } }, uncertain: { uncertain: { reason } } };
+    if (c.expect.kind === "failure") assert.ok(got && "cause" in got && got.cause === c.expect.cause, c.name);
+    else assert.deepEqual(got, want[c.expect.kind as keyof typeof want], c.name);
+  }
 });

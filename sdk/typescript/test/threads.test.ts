@@ -34,6 +34,7 @@ test("a thread that computes on after its time is ended, and the next call gets 
 test("failures, retries, crashes and the end of a thread come over", async () => {
   assert.deepEqual(await invoke(ex, "fails", { how: "failure" }), { success: false, error: "no", cause: "not_found" });
   assert.deepEqual(await invoke(ex, "fails", { how: "retry" }), { retry: { reason: "busy", after_ms: 7 } });
+  assert.deepEqual(await invoke(ex, "fails", { how: "lost" }, { onUncertain: "park" }), { uncertain: { reason: "the bank hung up" } });
   assert.deepEqual(await invoke(ex, "fails", { how: "output" }), { success: false, error: "the function's output cannot be written as JSON: it is a symbol", cause: "invalid_output" });
   const crashed = { success: false, error: "function crashed", cause: "panic" };
   assert.deepEqual(await invoke(ex, "fails", { how: "crash" }), crashed);

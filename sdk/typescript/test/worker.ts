@@ -1,5 +1,5 @@
 // Handlers of worker functions for tests.
-import { Failure, Retry } from "callfan";
+import { Failure, Retry, Uncertain } from "callfan";
 
 export default function fibonacci({ n }: { readonly n: number }): number {
   return n < 2 ? n : fibonacci({ n: n - 1 }) + fibonacci({ n: n - 2 });
@@ -16,6 +16,8 @@ export function fails({ how }: { readonly how: string }): unknown {
       throw new Failure("no", { cause: "not_found" });
     case "retry":
       throw new Retry("busy", { afterMs: 7 });
+    case "lost":
+      throw new Uncertain("the bank hung up");
     case "output":
       return Symbol("no JSON");
     case "exit":

@@ -1,10 +1,10 @@
-import { Failure, Retry, errorText } from "../errors.js";
+import { Failure, Retry, Uncertain, errorText } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { InvalidOutput } from "../output.js";
 import type { Dispatch } from "../wire/dispatch.js";
 import { type Ending, dropped, failed, leftToLease, released, reported, unknownOutcome } from "./ending.js";
 import type { Moment } from "./moment.js";
-import { type Registered, choiceOf, verifiable } from "./registered.js";
+import { type Registered, choiceOf, verifiable, verifies } from "./registered.js";
 import { Running, logFields } from "./running.js";
 import { durationText, interruptedText, panicText, silentFailureText } from "./texts.js";
 
@@ -32,12 +32,19 @@ export class Attempt extends Running<string> {
 
   #thrown(error: unknown): Ending {
     if (error instanceof Retry) return reported({ kind: "retry", reason: textOf(error), afterMs: error.afterMs });
+    if (error instanceof Uncertain) return this.#lost(textOf(error));
     if (error instanceof Failure) {
       return reported({ kind: "failure", error: textOf(error), ...(error.cause !== undefined && { cause: error.cause }) }, error.cause ?? "handler");
     }
     if (error instanceof InvalidOutput) return failed("invalid_output", error.message);
     this.logger.error("function crashed", { ...logFields(this.d), error: errorText(error), stack: stackOf(error) });
     return failed("panic", panicText);
+  }
+
+  /** What may be run again is retried, what can be verified is left to its lease, of any other the outcome is unknown. */
+  #lost(why: string): Ending {
+    if (choiceOf(this.f, this.d) === "rerun") return reported({ kind: "retry", reason: why, afterMs: 0 });
+    return verifiable(this.f, this.d) && verifies(this.f) ? leftToLease : unknownOutcome(this.f, this.d, why);
   }
 
   #late(): Ending {

@@ -1,5 +1,5 @@
 import { Verdict } from "../call.js";
-import { Failure, Retry, errorText } from "../errors.js";
+import { Failure, Retry, Uncertain, errorText } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { InvalidOutput, encodeOutput } from "../output.js";
 import type { Dispatch } from "../wire/dispatch.js";
@@ -34,7 +34,7 @@ export class Verification extends Running<Verdict> {
     if (result === undefined || this.timedOut) return uncertain(`the verify handler did not answer within ${durationText(this.deadlineMs - this.beganMs)}`);
     if ("error" in result) {
       this.logger.error("verify handler failed", { ...logFields(this.d), error: errorText(result.error), stack: stackOf(result.error) });
-      const told = result.error instanceof Failure || result.error instanceof Retry ? `: ${result.error.message}` : "";
+      const told = [Failure, Retry, Uncertain].some((told) => result.error instanceof told) ? `: ${errorText(result.error)}` : "";
       return uncertain(`the verify handler failed${told}`);
     }
     this.logger.warn("uncertain call could not be verified", logFields(this.d));

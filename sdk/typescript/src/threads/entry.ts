@@ -1,7 +1,7 @@
 // What a thread of a worker function runs: one call after the other.
 import { parentPort, workerData } from "node:worker_threads";
 import type { Handler } from "../call.js";
-import { CallCancelled, CallTimedOut, ExecutorStopped, Failure, Retry, errorText } from "../errors.js";
+import { CallCancelled, CallTimedOut, ExecutorStopped, Failure, Retry, Uncertain, errorText } from "../errors.js";
 import { InvalidOutput, encodeOutput } from "../output.js";
 import type { FromThread, ThreadData, ToThread } from "./messages.js";
 
@@ -31,6 +31,7 @@ async function run({ input, call }: { readonly input: unknown; readonly call: Om
   } catch (error) {
     if (error instanceof Failure) return { failure: error.message, cause: error.cause };
     if (error instanceof Retry) return { retry: error.message, afterMs: error.afterMs };
+    if (error instanceof Uncertain) return { uncertain: error.message };
     if (error instanceof InvalidOutput) return { invalidOutput: error.message };
     return { crash: errorText(error), stack: error instanceof Error ? error.stack : undefined };
   }

@@ -9,6 +9,7 @@ export type FromThread =
   | { readonly output: string }
   | { readonly failure: string; readonly cause: string | undefined }
   | { readonly retry: string; readonly afterMs: number }
+  | { readonly uncertain: string }
   | { readonly invalidOutput: string }
   | { readonly crash: string; readonly stack: string | undefined };
 

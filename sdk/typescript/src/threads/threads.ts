@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { Call } from "../call.js";
 import { after } from "../engine/moment.js";
 import { returnGraceMs } from "../engine/running.js";
-import { ConfigurationError, ExecutorStopped, Failure, Retry } from "../errors.js";
+import { ConfigurationError, ExecutorStopped, Failure, Retry, Uncertain } from "../errors.js";
 import type { Logger } from "../logger.js";
 import { InvalidOutput } from "../output.js";
 import type { FromThread, ThreadData, ToThread } from "./messages.js";
@@ -121,6 +121,7 @@ function outputOf(answer: FromThread): string {
   if ("output" in answer) return answer.output;
   if ("failure" in answer) throw new Failure(answer.failure, answer.cause === undefined ? {} : { cause: answer.cause });
   if ("retry" in answer) throw new Retry(answer.retry, { afterMs: answer.afterMs });
+  if ("uncertain" in answer) throw new Uncertain(answer.uncertain);
   if ("invalidOutput" in answer) throw new InvalidOutput(answer.invalidOutput);
   const error = new Error("crash" in answer ? answer.crash : "the thread answered nothing");
   if ("crash" in answer && answer.stack !== undefined) error.stack = answer.stack;
