@@ -13,6 +13,7 @@ public interface Handler<I> {
      *
      * @throws Failure a business failure: its text goes to the model
      * @throws Retry a technical failure: the call may be run again
+     * @throws Uncertain the run was lost and may have taken effect
      * @throws Exception anything else is a crash: the model is told "function crashed", the log gets the rest
      */
     Object handle(I input, Call call) throws Exception;

@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -174,6 +175,25 @@ class FunctionTest {
         });
         TestOutcome outcome = invoke("{}");
         assertEquals(List.of("retry", "HTTP 503", 1500L), List.of(outcome.kind(), outcome.reason(), outcome.afterMs()));
+    }
+
+    @TestFactory
+    Stream<DynamicTest> aLostRunGoesByTheChoiceForUncertainCalls() throws IOException {
+        return Fixtures.each("lost-runs.json", c -> {
+            Executor one = Executor.builder().pool("test").build();
+            Function<Nothing> f = one.function("f", Nothing.class, (input, call) -> {
+                throw new Uncertain("the bank hung up");
+            });
+            if (c.path("verifies").asBoolean()) {
+                f.verify((input, call) -> Verdict.notDone());
+            }
+            OnUncertain choice = OnUncertain.valueOf(c.path("on_uncertain").asText().toUpperCase(Locale.ROOT));
+            TestOutcome outcome = Invocation.of(one, "f").onUncertain(choice).run();
+            JsonNode want = c.path("expect");
+            assertEquals(want.path("kind").asText(), outcome.kind());
+            assertEquals(want.path("cause").asText(), outcome.cause());
+            assertEquals(want.path("reason").asText(), outcome.reason());
+        });
     }
 
     @Test

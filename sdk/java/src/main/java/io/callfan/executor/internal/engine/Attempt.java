@@ -6,6 +6,7 @@ import static io.callfan.executor.internal.engine.Log.about;
 import io.callfan.executor.Failure;
 import io.callfan.executor.OnUncertain;
 import io.callfan.executor.Retry;
+import io.callfan.executor.Uncertain;
 import io.callfan.executor.internal.wire.Dispatch;
 import io.callfan.executor.internal.wire.Outcome;
 import io.callfan.executor.internal.wire.Texts;
@@ -41,6 +42,9 @@ final class Attempt extends Running<String> {
         if (error instanceof Retry retry) {
             return Ending.reported(new Outcome.Again(textOf(error), millisecondsOf(retry.after())), "retry");
         }
+        if (error instanceof Uncertain) {
+            return lost(textOf(error));
+        }
         if (error instanceof Failure failure) {
             return Ending.reported(new Outcome.Failed(textOf(error), failure.word()), failure.word() == null ? "handler" : failure.word());
         }
@@ -49,6 +53,14 @@ final class Attempt extends Running<String> {
         }
         about(LOG.atError(), d).setCause(error).log("function crashed");
         return Ending.failed("panic", Wording.PANIC);
+    }
+
+    /** What may be run again is retried, what can be verified is left to its lease, of any other the outcome is unknown. */
+    private Ending lost(String why) {
+        if (f.choice(d) == OnUncertain.RERUN) {
+            return Ending.reported(new Outcome.Again(why, 0), "retry");
+        }
+        return f.verifiable(d) && f.verify() != null ? Ending.LEFT_TO_LEASE : Ending.unknownOutcome(f, d, why);
     }
 
     private Ending late() {

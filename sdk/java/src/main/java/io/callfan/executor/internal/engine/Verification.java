@@ -5,6 +5,7 @@ import static io.callfan.executor.internal.engine.Log.about;
 
 import io.callfan.executor.Failure;
 import io.callfan.executor.Retry;
+import io.callfan.executor.Uncertain;
 import io.callfan.executor.Verdict;
 import io.callfan.executor.internal.wire.Dispatch;
 import io.callfan.executor.internal.wire.Outcome;
@@ -35,7 +36,7 @@ final class Verification extends Running<Verdict> {
         }
         if (result.error() != null) {
             about(LOG.atError(), d).setCause(result.error()).log("verify handler failed");
-            boolean told = result.error() instanceof Failure || result.error() instanceof Retry;
+            boolean told = result.error() instanceof Failure || result.error() instanceof Retry || result.error() instanceof Uncertain;
             return Ending.uncertain("the verify handler failed" + (told ? ": " + result.error().getMessage() : ""));
         }
         about(LOG.atWarn(), d).log("uncertain call could not be verified");
