@@ -7,8 +7,8 @@ pub(crate) mod causes {
     pub(crate) const INVALID_OUTPUT: &str = "invalid_output";
 }
 
-/// Why a handler did not succeed: a business failure, which the model is told, or a technical one, after which the call may
-/// be run again.
+/// Why a handler did not succeed: a business failure, which the model is told, a technical one, after which the call may
+/// be run again, or the loss of a run that may have taken effect.
 ///
 /// Any error of the standard kind becomes a business failure with its text, so that `?` works in handlers. What the model
 /// must not read has to be replaced before that.
@@ -20,6 +20,7 @@ pub struct Error {
 pub(crate) enum ErrorKind {
     Failure { error: String, cause: Option<String> },
     Retry { reason: String, after: Duration },
+    Uncertain { reason: String },
 }
 
 impl Error {
@@ -34,7 +35,15 @@ impl Error {
         Self { kind: ErrorKind::Retry { reason: reason.into(), after: Duration::ZERO } }
     }
 
-    /// A word for counters, 1 to 32 of `a-z _`: few and distinct ones. Nothing happens to a technical failure.
+    /// The run was lost and may have taken effect, as when a downstream went away before it answered. What follows is the
+    /// function's choice, [`Function::on_uncertain`](crate::Function::on_uncertain): a function that may be run again has a
+    /// technical failure; one that can be verified has its verify handler asked after the lease; of any other the model is
+    /// told that the outcome is unknown, or an operator decides. The reason is for operators.
+    pub fn uncertain(reason: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Uncertain { reason: reason.into() } }
+    }
+
+    /// A word for counters, 1 to 32 of `a-z _`: few and distinct ones. Nothing happens to other errors.
     #[must_use]
     pub fn with_cause(mut self, word: impl Into<String>) -> Self {
         if let ErrorKind::Failure { cause, .. } = &mut self.kind {
@@ -43,8 +52,8 @@ impl Error {
         self
     }
 
-    /// Not before that time has passed, seven days at most. Zero leaves it to the policy. Nothing happens to a business
-    /// failure.
+    /// Not before that time has passed, seven days at most. Zero leaves it to the policy. Nothing happens to other
+    /// errors.
     #[must_use]
     pub fn after(mut self, time: Duration) -> Self {
         if let ErrorKind::Retry { after, .. } = &mut self.kind {
@@ -64,7 +73,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             ErrorKind::Failure { error, .. } => f.write_str(error),
-            ErrorKind::Retry { reason, .. } => f.write_str(reason),
+            ErrorKind::Retry { reason, .. } | ErrorKind::Uncertain { reason } => f.write_str(reason),
         }
     }
 }

@@ -221,3 +221,25 @@ async fn an_outcome_is_reported_again_until_it_is_stored_and_one_that_is_too_lar
     let Some(Outcome::Failure { error, cause }) = bench.reports().pop() else { panic!("no failure") };
     assert_eq!((error.as_str(), cause.as_deref()), ("result too large (7 bytes, limit 5)", Some("too_large")));
 }
+
+#[test]
+fn a_lost_run_goes_by_the_choice_for_uncertain_calls() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    each("lost-runs.json", |c| {
+        let mut f = function(|_| async { Err(Error::uncertain("the bank hung up")) });
+        if c["verifies"] == true {
+            f = f.verify(|_: serde_json::Map<String, serde_json::Value>, _| async { Ok(Verdict::not_done()) });
+        }
+        let mut d = dispatch("call_1");
+        d.on_uncertain = OnUncertain::of_wire(text(c, "on_uncertain"));
+        let got = runtime.block_on(super::trial(&f.registered(), d, CancellationToken::new()));
+        let reason = || text(&c["expect"], "reason").to_owned();
+        match (text(&c["expect"], "kind"), got) {
+            ("", got) => assert_eq!(got, None),
+            ("failure", Some(Outcome::Failure { cause, .. })) => assert_eq!(cause.as_deref(), Some(text(&c["expect"], "cause"))),
+            ("retry", got) => assert_eq!(got, Some(Outcome::Retry { reason: reason(), after: Duration::ZERO })),
+            ("uncertain", got) => assert_eq!(got, Some(Outcome::Uncertain { reason: reason() })),
+            (_, got) => panic!("{got:?}"),
+        }
+    });
+}
