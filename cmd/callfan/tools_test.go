@@ -186,6 +186,16 @@ func TestToolsPage(t *testing.T) {
 	require.Contains(t, b.sessionTools(session), customerSchema)
 	require.NotContains(t, b.sessionTools(session), "refund")
 	require.Contains(t, b.sessionTools(session), "alien")
+
+	conn, err := queue.Connect(t.Context(), queue.Config{URL: b.nats})
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Register(t.Context(), queue.Registration{
+		Pool: "erp", ID: "erp-1", Language: "go", Host: "here", Functions: []call.Function{{Name: "erp.find", Parameters: json.RawMessage(customerSchema)}},
+	})
+	require.NoError(t, err)
+	p := b.sh(exitOK, "callfan tools erp.find get_customer --responses")
+	require.Contains(t, p.Stdout.String(), `{"type":"namespace","name":"erp","description":"The functions of erp.","tools":[{"type":"function","name":"find",`)
 	require.Equal(t, exitOK, b.Stop())
 }
 

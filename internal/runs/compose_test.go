@@ -148,7 +148,7 @@ func TestToolsComeFromTheRegistry(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(got))
 	}
-	for _, given := range []string{`["nobody"]`, `[{"type":"function","name":"nobody"}]`, `["crm.nobody"]`} {
+	for _, given := range []string{`["nobody"]`, `[{"type":"function","name":"nobody"}]`, `["crm.nobody"]`, `["nobody else"]`, `["crm.nobody.at.all"]`} {
 		r, err := ParseRequest(json.RawMessage(`{"model":"m","input":"x","tools":` + given + `}`))
 		require.NoError(t, err)
 		_, err = r.resolve(functions)

@@ -14,9 +14,7 @@ import (
 // of type function or custom without what the registry knows, is completed from what is
 // registered; "crm.find" belongs to the namespace crm. All else goes to the API as it is.
 func (r *Request) resolve(functions Functions) (json.RawMessage, error) {
-	var tools []json.RawMessage
-	spaces := map[string]int{} // where the namespace is in tools
-	inner := map[string][]json.RawMessage{}
+	var tools toollist.Namespaces
 	for i, raw := range r.tools {
 		bad := func(err error) error { return fmt.Errorf("%w: tools[%d]: %w", ErrInvalidRequest, i, err) }
 		var name string
@@ -25,12 +23,12 @@ func (r *Request) resolve(functions Functions) (json.RawMessage, error) {
 			if err != nil {
 				return nil, bad(err)
 			}
-			tools = append(tools, tool)
+			tools.Add("", tool)
 			continue
 		}
-		space, rest, spaced := strings.Cut(name, ".")
-		if !spaced {
-			space, rest = "", name
+		space, rest, err := toollist.Split(name)
+		if err != nil {
+			return nil, bad(err)
 		}
 		var entry object
 		entry.text("type", "function")
@@ -39,25 +37,9 @@ func (r *Request) resolve(functions Functions) (json.RawMessage, error) {
 		if err != nil {
 			return nil, bad(err)
 		}
-		if !spaced {
-			tools = append(tools, tool)
-			continue
-		}
-		if _, ok := spaces[space]; !ok {
-			spaces[space] = len(tools)
-			tools = append(tools, nil)
-		}
-		inner[space] = append(inner[space], tool)
+		tools.Add(space, tool)
 	}
-	for space, at := range spaces {
-		var tool object
-		tool.text("type", "namespace")
-		tool.text("name", space)
-		tool.text("description", "The functions of "+space+".")
-		tool.add("tools", array(inner[space]))
-		tools[at] = tool.end()
-	}
-	return array(tools), nil
+	return array(tools.Tools()), nil
 }
 
 // completed adds to a tool what the registry knows and the tool does not say.
@@ -149,8 +131,8 @@ func search(it item, functions Functions) json.RawMessage {
 	}
 	var hits []hit
 	for _, f := range functions.Functions() {
-		if strings.Contains(f.Name, ".") {
-			continue // it belongs to a namespace, which has to be listed as a whole
+		if space, _, err := toollist.Split(f.Name); space != "" || err != nil {
+			continue // a namespace would have to be listed as a whole; other names the API refuses
 		}
 		text := strings.ToLower(f.Name + " " + f.Description)
 		score := 0
@@ -168,15 +150,8 @@ func search(it item, functions Functions) json.RawMessage {
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return 2*h.score < hits[0].score })
 	var tools []json.RawMessage
 	for _, h := range hits[:min(len(hits), maxFound)] {
-		var tool object
-		tool.text("type", "function")
-		tool.text("name", h.f.Name)
-		tool.text("description", h.f.Description)
-		parameters := toollist.Parameters(h.f)
-		tool.add("parameters", parameters)
-		tool.add("strict", json.RawMessage(fmt.Sprint(len(toollist.NotStrict(parameters)) == 0)))
-		tool.add("defer_loading", json.RawMessage("true"))
-		tools = append(tools, tool.end())
+		tool, _ := toollist.ForResponses(h.f, true)
+		tools = append(tools, tool)
 	}
 	var out object
 	out.text("type", "tool_search_output")

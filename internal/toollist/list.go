@@ -3,8 +3,6 @@ package toollist
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"regexp"
 
 	"github.com/callfan/callfan/pkg/call"
 )
@@ -32,29 +30,31 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 // toolSearch is the tool that loads deferred functions.
 var toolSearch = json.RawMessage(`{"type":"tool_search"}`)
 
-// responsesName is what the Responses API takes as a name.
-var responsesName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-
 // Append appends the JSON array of tools, one on each line. Parameters are the very
 // bytes that were registered. In the Responses form it also says which functions are
-// not strict; a name that the API does not take is an error.
+// not strict, and functions with a namespace become tools of it; a name that the API does
+// not take is an error.
 func Append(dst []byte, functions []call.Function, o Options) ([]byte, []Loose, error) {
 	var loose []Loose
-	var tools []json.RawMessage
+	var collected Namespaces
 	for _, f := range functions {
-		if o.Responses && !responsesName.MatchString(f.Name) {
-			return dst, nil, fmt.Errorf("function %q: the Responses API takes names of 1 to 128 letters, digits, underscores and dashes only; name the functions that you want without it", f.Name)
+		if !o.Responses {
+			collected.Add("", appendFunction(nil, f, o.DeferLoading, false))
+			continue
 		}
-		body := appendFunction(nil, f, o.DeferLoading, false)
-		if o.Responses {
-			why := NotStrict(Parameters(f))
-			body = fmt.Appendf(body[:len(body)-1], `,"strict":%t}`, len(why) == 0)
-			if len(why) > 0 {
-				loose = append(loose, Loose{Function: f.Name, Why: why})
-			}
+		name := f.Name
+		space, rest, err := Split(name)
+		if err != nil {
+			return dst, nil, err
 		}
-		tools = append(tools, body)
+		f.Name = rest
+		tool, why := ForResponses(f, o.DeferLoading)
+		if len(why) > 0 {
+			loose = append(loose, Loose{Function: name, Why: why})
+		}
+		collected.Add(space, tool)
 	}
+	tools := collected.Tools()
 	if o.ToolSearch {
 		tools = append(tools, toolSearch)
 	}

@@ -2,6 +2,8 @@ package toollist_test
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,9 +50,27 @@ func TestLists(t *testing.T) {
 `, got)
 	require.Equal(t, []toollist.Loose{{Function: "b", Why: []string{"properties is missing", "additionalProperties must be false"}}}, loose)
 
-	_, _, err := toollist.Append(nil, []call.Function{fn("a.b", "", "")}, toollist.Options{Responses: true})
-	require.ErrorContains(t, err, `"a.b"`)
-	body, _, err := toollist.Append(nil, nil, toollist.Options{})
+	body, loose, err := toollist.Append(nil, []call.Function{
+		fn("crm.find", "Finds.", strict), fn("a", "", strict), fn("crm.drop", "", ""), fn("erp.find", "", strict),
+	}, toollist.Options{Responses: true, DeferLoading: true, ToolSearch: true})
+	require.NoError(t, err)
+	find := `{"type":"function","name":"find","description":"Finds.","parameters":` + strict + `,"strict":true,"defer_loading":true}`
+	require.Equal(t, `[
+  {"type":"namespace","name":"crm","description":"The functions of crm.","tools":[`+find+
+		`,{"type":"function","name":"drop","description":"","parameters":{"type":"object"},"strict":false,"defer_loading":true}]},
+  {"type":"function","name":"a","description":"","parameters":`+strict+`,"strict":true,"defer_loading":true},
+  {"type":"namespace","name":"erp","description":"The functions of erp.","tools":[`+strings.Replace(find, "Finds.", "", 1)+`]},
+  {"type":"tool_search"}
+]
+`, string(body))
+	require.Len(t, loose, 1)
+	require.Equal(t, "crm.drop", loose[0].Function)
+
+	for _, name := range []string{"a.b.c", "北京", "a b", ".a", "a.", "", strings.Repeat("n", 65) + ".a", strings.Repeat("n", 129)} {
+		_, _, err := toollist.Append(nil, []call.Function{fn(name, "", "")}, toollist.Options{Responses: true})
+		require.ErrorContains(t, err, strconv.Quote(name), name)
+	}
+	body, _, err = toollist.Append(nil, nil, toollist.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "[]\n", string(body))
 }
