@@ -29,6 +29,7 @@ func TestPodsAsProcesses(t *testing.T) {
 	programs := buildPrograms(t)
 	t.Run("executors beside the dispatcher", func(t *testing.T) { t.Parallel(); executorsBeside(t, programs) })
 	t.Run("a release of executors only", func(t *testing.T) { t.Parallel(); executorsOnly(t, programs) })
+	t.Run("teams with accounts of their own", func(t *testing.T) { t.Parallel(); teamsWithAccounts(t, programs) })
 }
 
 // With Redis, credentials files, functions in the values and as a file, and an HTTP endpoint that needs a token.
@@ -135,6 +136,44 @@ dispatcher: {health: {port: %d}}`, api, port)),
 	require.Contains(t, asked.Stdout.String(), "12")
 	dispatcher.terminate(t)
 	billing.terminate(t) // with nobody there to report to
+}
+
+// The example helm/examples/teams: a team's executors are in an account of their own, which imports what they need.
+func teamsWithAccounts(t *testing.T, programs string) {
+	redis, api := testservers.Redis(t), simulate(t, programs)
+	plan := accessPlan(t, natsaccess.Options{Accounts: true}, "weather=get_weather", "billing=charge")
+	nats := testservers.NATS(t, testservers.NATSConfig("DISPATCHER_PASSWORD: of-dispatcher\nWEATHER_PASSWORD: of-weather\nBILLING_PASSWORD: of-billing\n"+plan.Config()))
+	forecasts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `"sunny"`) }))
+	t.Cleanup(forecasts.Close)
+	port, teamPort := freePort(t), freePort(t)
+	example := func(name string) string { return read(t, examplesDir, "teams", name+"-values.yaml") }
+	platform := &kubelet{
+		programs: programs,
+		release: render(t, example("platform"), fmt.Sprintf(`
+installation: {streamReplicas: 1, partitions: 4}
+redis: {url: "%s"}
+openai: {baseURL: "%s"}
+dispatcher: {health: {port: %d}}`, redis.URL(), api, port)),
+		secrets: map[string]map[string]string{
+			"callfan-nats": {"password": "of-dispatcher"}, "callfan-openai": {"api-key": "any"}, "callfan-admin": {"token": "secret-of-the-admin-api"},
+		},
+		hosts: map[string]string{"fan-callfan-dispatcher:8420": fmt.Sprintf("127.0.0.1:%d", port), "nats.nats.svc:4222": nats.Addr()},
+	}
+	team := &kubelet{
+		programs: programs,
+		release:  render(t, example("weather"), fmt.Sprintf("executors: {weather: {health: {port: %d}}}", teamPort)),
+		secrets:  map[string]map[string]string{"weather-nats": {"password": "of-weather"}},
+		hosts:    map[string]string{"nats.nats.svc:4222": nats.Addr(), "forecasts:8080": strings.TrimPrefix(forecasts.URL, "http://")},
+	}
+	dispatcher, weather := platform.start(t, "dispatcher"), team.start(t, "executor-weather")
+	dispatcher.probe(t)
+	weather.probe(t)
+	asked := platform.ask(t, `{"rounds":[[{"name":"get_weather","arguments":{"city":"Oslo"}}]],"say":"done"}`)
+	require.Zero(t, asked.Wait(), "%s", asked.Stderr)
+	require.Contains(t, asked.Stdout.String(), "sunny")
+	require.NotContains(t, weather.Stderr.String(), "denied", "it needs no more than it is allowed")
+	weather.terminate(t)
+	dispatcher.terminate(t)
 }
 
 // simulate starts the simulator and gives its base URL.
