@@ -74,5 +74,7 @@ func statesPage() string {
 		}
 		b.WriteString("| " + label + " | " + meanings[s] + " | " + strings.Join(slices.Compact(next), ", ") + " |\n")
 	}
+	b.WriteString("\nA call of a [run](runs.md) has the same states: it is submitted when its output is stored for the run's next request, " +
+		"and settled when the run does not list it any more.\n")
 	return b.String()
 }
