@@ -60,7 +60,7 @@ test: deps fmt-check vet lint build samples-deps peers-deps ## Check everything:
 	bin/testcount $(TESTFLAGS) $(PACKAGES)
 	$(MAKE) --no-print-directory test-others
 
-SUITES := python typescript java rust languages helm
+SUITES := python typescript java rust languages helm images
 
 # The chaos run mostly waits, in network namespaces of its own, so it goes on beside the other suites; what it prints follows them.
 .PHONY: test-others
@@ -255,6 +255,12 @@ deps-helm: $(KUBE_APISERVER) ## Install what the chart's tests need: etcd (by ap
 test-helm: deps deps-helm ## Check the Helm chart: lint, what it renders and refuses, Kubernetes' schemas, a real API server, and its pods as processes
 	go build -o bin/testcount ./tools/testcount
 	cd helm && go vet ./... && ../bin/testcount -count=1 -timeout 15m ./...
+
+# A Go module of its own, for the parser of Dockerfiles.
+.PHONY: test-images
+test-images: ## Check the Dockerfiles: their form, and the steps of their builds in a clean directory
+	go build -o bin/testcount ./tools/testcount
+	cd docker && go vet ./... && ../bin/testcount -count=1 ./...
 
 .PHONY: quick
 quick: samples-deps peers-deps ## Run all tests without the race detector and without lint

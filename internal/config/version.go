@@ -2,9 +2,15 @@ package config
 
 import "runtime/debug"
 
-// BuildVersion is the version of the program's module, "devel" for a build from a
-// work tree.
+// release is the version that an image was built for; the build sets it.
+var release string
+
+// BuildVersion is the version that the program was built for, or that of its module;
+// "devel" for a build from a work tree.
 func BuildVersion() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
