@@ -138,7 +138,20 @@ func TestStopsOnSIGTERM(t *testing.T) {
 	t.Parallel()
 	nats := testservers.NATS(t)
 	d := start(t, "--nats="+nats.URL(), "--log-format=json", "--partitions=2")
+	d.awaitLog(t, `"msg":"running"`)
+	d.stopsInOrder(t)
+}
+
+func TestStopsOnSIGTERMWhileItStarts(t *testing.T) {
+	t.Parallel()
+	nats := testservers.NATS(t)
+	d := start(t, "--nats="+nats.URL(), "--log-format=json", "--partitions=2")
 	d.awaitLog(t, `"msg":"the results store is open"`)
+	d.stopsInOrder(t)
+}
+
+func (d *daemon) stopsInOrder(t *testing.T) {
+	t.Helper()
 	require.NoError(t, d.Process.Signal(syscall.SIGTERM))
 	select {
 	case err := <-d.exited:
@@ -153,7 +166,7 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 	t.Parallel()
 	nats := testservers.NATS(t)
 	d := start(t, "--nats="+nats.URL(), "--stop-timeout=1h", "--partitions=2")
-	d.awaitLog(t, "the results store is open")
+	d.awaitLog(t, "msg=running")
 	nats.Pause() // so that it cannot stop in order
 	t.Cleanup(nats.Resume)
 	require.NoError(t, d.Process.Signal(syscall.SIGTERM))

@@ -116,6 +116,9 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	}
 	d.serveAdvisories(desk, p.conn)
 	engine, err := d.engine(ctx, p, registry)
+	if ctx.Err() != nil {
+		return nil // asked to stop before it could start
+	}
 	if err != nil {
 		return err
 	}
@@ -137,6 +140,7 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 		return err
 	}
 	d.state.started(running, registry)
+	d.log.Info("running", "name", d.opts.Name)
 
 	var tasks sync.WaitGroup
 	tasks.Go(func() { err = running.Run(ctx) })
