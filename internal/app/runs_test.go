@@ -5,20 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/openai/openai-go/v3/conversations"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callfan/callfan/internal/ops"
 	"github.com/callfan/callfan/internal/ops/opsclient"
 	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/internal/testservers"
+	"github.com/callfan/callfan/pkg/call"
 	"github.com/callfan/callfan/pkg/executor"
 	"github.com/callfan/callfan/pkg/queue"
+	"github.com/callfan/callfan/pkg/results/redisstore"
 )
 
 // desk serves the functions of the assistant, and notes what it gets.
@@ -356,6 +362,65 @@ func TestACancelledRunStopsItsCalls(t *testing.T) {
 		got, err2 := o.client.Run(t.Context(), started.ID)
 		return err == nil && err2 == nil && got.Status == runs.Cancelled && len(calls) == 1 && calls[0].State == "cancelled"
 	}, patience, 20*time.Millisecond)
+}
+
+// TestARunSurvivesTheLossOfTheResults: Redis loses everything while the functions of a
+// response are at work, one of which has answered.
+func TestARunSurvivesTheLossOfTheResults(t *testing.T) {
+	t.Parallel()
+	server, store, api := testservers.NATS(t), testservers.Redis(t), startService(t)
+	o := options(t, api, server.URL())
+	o.Redis = &redisstore.Config{URL: store.URL()}
+	address, err := redis.ParseURL(store.URL())
+	require.NoError(t, err)
+	client := redis.NewClient(address)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+
+	ex, err := executor.New(executor.Config{Pool: "desk", Queue: queue.Config{URL: server.URL()}, StopTimeout: time.Second, Logger: logger(t)})
+	require.NoError(t, err)
+	var ran atomic.Int32
+	begun, release := make(chan struct{}, 9), make(chan struct{})
+	require.NoError(t, executor.HandleRaw(ex, "quick", func(context.Context, executor.Call) (executor.Output, error) {
+		ran.Add(1)
+		return executor.Text("quick"), nil
+	}))
+	require.NoError(t, executor.HandleRaw(ex, "slow", func(context.Context, executor.Call) (executor.Output, error) {
+		ran.Add(1)
+		begun <- struct{}{}
+		<-release
+		return executor.Text("slow"), nil
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- ex.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	of := &office{service: api, client: run(t, o).door(t)}
+	require.Eventually(t, func() bool {
+		functions, err := of.client.Functions(t.Context())
+		return err == nil && len(functions) == 2
+	}, patience, 20*time.Millisecond)
+
+	started, err := of.client.StartRun(t.Context(), json.RawMessage(`{"model":"m","tools":["quick","slow"],"input":`+
+		script(`{"rounds":[[{"name":"quick","arguments":{}},{"name":"slow","arguments":{}}]],"say_results":true}`)+`}`))
+	require.NoError(t, err)
+	<-begun
+	require.Eventually(t, func() bool {
+		calls, err := of.client.Calls(t.Context(), started.ID)
+		return err == nil && slices.ContainsFunc(calls, func(c ops.Call) bool { return c.State == call.Settled })
+	}, patience, 20*time.Millisecond)
+	require.NoError(t, client.FlushAll(t.Context()).Err())
+	close(release)
+	var got runs.Run
+	require.Eventually(t, func() bool {
+		got, err = of.client.Run(t.Context(), started.ID)
+		return err == nil && got.Status.Final()
+	}, patience, 20*time.Millisecond)
+	require.Equal(t, runs.Completed, got.Status, got.Error)
+	require.Equal(t, "quick\nslow", strings.TrimSpace(got.Text))
+	require.EqualValues(t, 2, ran.Load())
 }
 
 // TestSessionsAndRunsShareExecutors has both APIs use one executor at the same time.
