@@ -35,23 +35,21 @@ func TestScalingByTheQueue(t *testing.T) {
 
 	d.publish(t, 0, calls)
 	require.Equal(t, calls, s.lag(t, nats.MonitorURL()), "calls that wait for nobody are counted")
-	highest := follow(t, s, nats.MonitorURL(), pool)
+	highest := follow(t, s, nats.MonitorURL(), pool, func() bool { return d.count() == calls })
 	require.Equal(t, s.Spec.MaxReplicaCount, highest)
-	d.await(t, calls)
 
 	// A few calls wake one replica or two.
 	d.publish(t, calls, more)
-	highest = follow(t, s, nats.MonitorURL(), pool)
+	highest = follow(t, s, nats.MonitorURL(), pool, func() bool { return d.count() == calls+more })
 	require.GreaterOrEqual(t, highest, 1)
 	require.LessOrEqual(t, highest, 3)
-	d.await(t, calls+more)
 	for id, runs := range pool.calls {
 		require.Equal(t, 1, runs, "%s: a replica that is taken away finishes what it runs", id)
 	}
 }
 
-// follow scales until there is nothing left to do and no replica, and gives the most that there were.
-func follow(t *testing.T, s *scaler, monitoring string, pool *replicas) (highest int) {
+// follow scales until every call has come back and there is no replica, and gives the most that there were.
+func follow(t *testing.T, s *scaler, monitoring string, pool *replicas, done func() bool) (highest int) {
 	t.Helper()
 	poll := time.NewTicker(s.seconds(s.Spec.PollingInterval))
 	defer poll.Stop()
@@ -61,7 +59,7 @@ func follow(t *testing.T, s *scaler, monitoring string, pool *replicas) (highest
 		want := s.scale(t, lag, time.Now())
 		highest = max(highest, want)
 		pool.set(want)
-		if lag == 0 && want == 0 {
+		if lag == 0 && want == 0 && done() {
 			return highest
 		}
 		select {
@@ -120,12 +118,14 @@ type dispatcherSide struct {
 
 	mu       sync.Mutex
 	outcomes map[call.Key]bool
+	// handovers count how often a call was published.
+	handovers map[call.Key]int
 }
 
 func newDispatcher(t *testing.T, url string) *dispatcherSide {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	d := &dispatcherSide{outcomes: map[call.Key]bool{}}
+	d := &dispatcherSide{outcomes: map[call.Key]bool{}, handovers: map[call.Key]int{}}
 	var err error
 	d.conn, err = queue.Connect(ctx, queue.Config{URL: url, Partitions: 1, Logger: quiet(t)})
 	require.NoError(t, err)
@@ -140,11 +140,15 @@ func newDispatcher(t *testing.T, url string) *dispatcherSide {
 	go func() {
 		defer close(ended)
 		_ = d.conn.Consume(ctx, 0, func(batch []call.Delivered) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
 			for _, delivered := range batch {
-				if delivered.Invalid == nil && delivered.Outcome.Kind == call.Success {
+				switch {
+				case delivered.Invalid != nil:
+				case delivered.Outcome.Kind == call.Success:
+					d.mu.Lock()
 					d.outcomes[delivered.Outcome.Key] = true
+					d.mu.Unlock()
+				case delivered.Outcome.Kind == call.Released: // taken by a replica that was stopping
+					_ = d.conn.Publish(ctx, []call.Dispatch{d.dispatch(delivered.Outcome.Key)})
 				}
 				delivered.Ack()
 			}
@@ -157,25 +161,29 @@ func (d *dispatcherSide) publish(t *testing.T, from, n int) {
 	t.Helper()
 	dispatches := make([]call.Dispatch, n)
 	for i := range dispatches {
-		key := call.Key{Session: "s", Turn: "t", Call: fmt.Sprintf("call_%d", from+i)}
-		dispatches[i] = call.Dispatch{
-			Call: call.Call{Key: key, Function: "echo", Arguments: []byte(`{}`)}, Attempt: 1, Handover: 1,
-			Nonce: d.nonces.For(key, call.Token("echo"), 1), Timeout: 30 * time.Second, Deadline: time.Now().Add(2 * time.Minute),
-		}
+		dispatches[i] = d.dispatch(call.Key{Session: "s", Turn: "t", Call: fmt.Sprintf("call_%d", from+i)})
 	}
 	for _, err := range d.conn.Publish(t.Context(), dispatches) {
 		require.NoError(t, err)
 	}
 }
 
-// await waits until all of so many calls came back with success: none is lost.
-func (d *dispatcherSide) await(t *testing.T, n int) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return len(d.outcomes) == n
-	}, 10*time.Second, 10*time.Millisecond)
+// dispatch is the next hand-over of a call.
+func (d *dispatcherSide) dispatch(key call.Key) call.Dispatch {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.handovers[key]++
+	return call.Dispatch{
+		Call: call.Call{Key: key, Function: "echo", Arguments: []byte(`{}`)}, Attempt: 1, Handover: d.handovers[key],
+		Nonce: d.nonces.For(key, call.Token("echo"), 1), Timeout: 30 * time.Second, Deadline: time.Now().Add(2 * time.Minute),
+	}
+}
+
+// count is the number of calls that came back with success.
+func (d *dispatcherSide) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.outcomes)
 }
 
 func quiet(t *testing.T) *slog.Logger {
