@@ -117,7 +117,7 @@ func (d *Dispatcher) serve(ctx context.Context, p parts) error {
 	d.serveAdvisories(desk, p.conn)
 	engine, err := d.engine(ctx, p, registry)
 	if ctx.Err() != nil {
-		return nil // asked to stop before it could start
+		return nil //nolint:nilerr // asked to stop before it could start
 	}
 	if err != nil {
 		return err
