@@ -41,10 +41,14 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	if code, is := runAsTool(); is {
+		os.Exit(code)
+	}
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.stop()
 	}
+	removePrograms()
 	os.Exit(code)
 }
 

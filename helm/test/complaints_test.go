@@ -388,6 +388,7 @@ func TestComplaintUpgradeUndocumented(t *testing.T) {
 	rendered, err := texts(parse(t, file(t, "default")))
 	require.NoError(t, err)
 	require.Contains(t, rendered["callfan/templates/NOTES.txt"], "UPGRADING.md")
+	require.Contains(t, rendered["callfan/templates/NOTES.txt"], "docs/kubernetes.md")
 	// Every value that is gone says so in one sentence, with what to use instead.
 	removed, err := os.ReadFile(filepath.Join(chartDir, "templates/_removed.tpl"))
 	require.NoError(t, err)

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,15 +32,36 @@ type kubelet struct {
 	hosts map[string]string
 }
 
-// buildPrograms builds callfan's programs as `make build` does.
-func buildPrograms(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/...")
+// built are callfan's programs, as `make build` makes them.
+var built = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "callfan-programs-"); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/...") //nolint:noctx // TestMain has no context
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// buildPrograms builds them at the first call.
+func buildPrograms(t *testing.T) (dir string) {
+	t.Helper()
+	programsWanted.Store(true)
+	dir, err := built()
+	require.NoError(t, err)
 	return dir
+}
+
+var programsWanted atomic.Bool
+
+// removePrograms deletes what was built.
+func removePrograms() {
+	if programsWanted.Load() {
+		dir, _ := built()
+		_ = os.RemoveAll(dir)
+	}
 }
 
 // container is one that runs.
