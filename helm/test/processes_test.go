@@ -138,41 +138,49 @@ dispatcher: {health: {port: %d}}`, api, port)),
 	billing.terminate(t) // with nobody there to report to
 }
 
-// The example helm/examples/teams: a team's executors are in an account of their own, which imports what they need.
+// The example helm/examples/ten-teams: a team's executors are in an account of their own, which imports what they need.
 func teamsWithAccounts(t *testing.T, programs string) {
 	redis, api := testservers.Redis(t), simulate(t, programs)
-	plan := accessPlan(t, natsaccess.Options{Accounts: true}, "weather=get_weather", "billing=charge")
-	nats := testservers.NATS(t, testservers.NATSConfig("DISPATCHER_PASSWORD: of-dispatcher\nWEATHER_PASSWORD: of-weather\nBILLING_PASSWORD: of-billing\n"+plan.Config()))
-	forecasts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `"sunny"`) }))
-	t.Cleanup(forecasts.Close)
+	var lines []string
+	passwords := "DISPATCHER_PASSWORD: of-dispatcher\n"
+	for _, team := range pools(t) {
+		lines = append(lines, team.String())
+		passwords += fmt.Sprintf("%s_PASSWORD: of-%s\n", strings.ToUpper(team.name), team.name)
+	}
+	plan := accessPlan(t, natsaccess.Options{Accounts: true}, lines...)
+	nats := testservers.NATS(t, testservers.NATSConfig(passwords+plan.Config()))
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `"seven left"`) }))
+	t.Cleanup(backend.Close)
 	port, teamPort := freePort(t), freePort(t)
-	example := func(name string) string { return read(t, examplesDir, "teams", name+"-values.yaml") }
 	platform := &kubelet{
 		programs: programs,
-		release: render(t, example("platform"), fmt.Sprintf(`
+		release: render(t, read(t, teamsDir, "platform-values.yaml"), fmt.Sprintf(`
 installation: {streamReplicas: 1, partitions: 4}
 redis: {url: "%s"}
 openai: {baseURL: "%s"}
 dispatcher: {health: {port: %d}}`, redis.URL(), api, port)),
 		secrets: map[string]map[string]string{
-			"callfan-nats": {"password": "of-dispatcher"}, "callfan-openai": {"api-key": "any"}, "callfan-admin": {"token": "secret-of-the-admin-api"},
+			"nats": {"password": "of-dispatcher"}, "callfan-openai": {"api-key": "any"}, "callfan-admin": {"token": "secret-of-the-admin-api"},
 		},
 		hosts: map[string]string{"fan-callfan-dispatcher:8420": fmt.Sprintf("127.0.0.1:%d", port), "nats.nats.svc:4222": nats.Addr()},
 	}
 	team := &kubelet{
 		programs: programs,
-		release:  render(t, example("weather"), fmt.Sprintf("executors: {weather: {health: {port: %d}}}", teamPort)),
-		secrets:  map[string]map[string]string{"weather-nats": {"password": "of-weather"}},
-		hosts:    map[string]string{"nats.nats.svc:4222": nats.Addr(), "forecasts:8080": strings.TrimPrefix(forecasts.URL, "http://")},
+		release:  render(t, read(t, teamsDir, "teams-values.yaml"), read(t, teamsDir, "teams/stock.yaml"), fmt.Sprintf("executors: {stock: {health: {port: %d}}}", teamPort)),
+		secrets:  map[string]map[string]string{"nats": {"password": "of-stock"}},
+		hosts:    map[string]string{"nats.nats.svc:4222": nats.Addr(), "api.stock.svc:8080": strings.TrimPrefix(backend.URL, "http://")},
 	}
-	dispatcher, weather := platform.start(t, "dispatcher"), team.start(t, "executor-weather")
+	dispatcher := platform.start(t, "dispatcher")
 	dispatcher.probe(t)
-	weather.probe(t)
-	asked := platform.ask(t, `{"rounds":[[{"name":"get_weather","arguments":{"city":"Oslo"}}]],"say":"done"}`)
+	register := team.start(t, "executor-stock-register")
+	require.Zero(t, register.Wait(), "%s", register.Stderr)
+	stock := team.start(t, "executor-stock")
+	stock.probe(t)
+	asked := platform.ask(t, `{"rounds":[[{"name":"get_stock","arguments":{"article":"lamp"}}]],"say":"done"}`)
 	require.Zero(t, asked.Wait(), "%s", asked.Stderr)
-	require.Contains(t, asked.Stdout.String(), "sunny")
-	require.NotContains(t, weather.Stderr.String(), "denied", "it needs no more than it is allowed")
-	weather.terminate(t)
+	require.Contains(t, asked.Stdout.String(), "seven left")
+	require.NotContains(t, register.Stderr.String()+stock.Stderr.String(), "denied", "they need no more than they are allowed")
+	stock.terminate(t)
 	dispatcher.terminate(t)
 }
 

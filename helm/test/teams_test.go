@@ -23,6 +23,8 @@ type team struct {
 	functions []string
 }
 
+func (t team) String() string { return t.name + "=" + strings.Join(t.functions, ",") }
+
 func pools(t *testing.T) (all []team) {
 	t.Helper()
 	for line := range strings.FieldsSeq(read(t, teamsDir, "pools.txt")) {
@@ -39,7 +41,7 @@ func TestTenTeams(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	for _, team := range pools(t) {
-		lines = append(lines, team.name+"="+strings.Join(team.functions, ","))
+		lines = append(lines, team.String())
 	}
 	text, err := accessPlan(t, natsaccess.Options{Accounts: true}, lines...).JSON()
 	require.NoError(t, err)
