@@ -199,6 +199,12 @@ func startExecutorAt(t *testing.T, natsURL, prefix string) {
 	require.NoError(t, executor.HandleRaw(ex, "greet", func(context.Context, executor.Call) (executor.Output, error) {
 		return executor.Text("hello"), nil
 	}))
+	runExecutor(t, ex)
+}
+
+// runExecutor serves until the test ends.
+func runExecutor(t *testing.T, ex *executor.Executor) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- ex.Run(ctx) }()

@@ -82,13 +82,7 @@ func startDesk(t *testing.T, natsURL string) *desk {
 	handle("picture", anything, func(executor.Call) (executor.Output, error) {
 		return executor.Content{executor.TextPart("t"), executor.ImagePart("https://x/y.png"), executor.FilePart("file_1")}.Output()
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- ex.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	runExecutor(t, ex)
 	return d
 }
 
@@ -390,13 +384,7 @@ func TestARunSurvivesTheLossOfTheResults(t *testing.T) {
 		<-release
 		return executor.Text("slow"), nil
 	}))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- ex.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	runExecutor(t, ex)
 	of := &office{service: api, client: run(t, o).door(t)}
 	require.Eventually(t, func() bool {
 		functions, err := of.client.Functions(t.Context())
