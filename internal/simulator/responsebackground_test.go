@@ -36,7 +36,7 @@ func (b *bench) await(t *testing.T, id string, status responses.ResponseStatus) 
 
 func TestBackground(t *testing.T) {
 	t.Parallel()
-	b := start(t, simulator.Config{QueueDelay: 100 * time.Millisecond, ModelDelay: 100 * time.Millisecond})
+	b := start(t, simulator.Config{QueueDelay: 100 * time.Millisecond, ModelDelay: time.Second})
 	made := b.respond(t, inBackground(`{"rounds":[[{"name":"f"}]],"say":"ok"}`, plainTool("f")))
 	require.Equal(t, responses.ResponseStatusQueued, made.Status)
 	require.True(t, made.Background)

@@ -47,6 +47,9 @@ func (l *leases) setAckWait(d time.Duration) {
 	}
 	l.mu.Lock()
 	l.ackWait = d
+	if l.beaten.IsZero() {
+		l.beaten = time.Now() // no call comes before this: a standstill that begins before the first beat shows, too
+	}
 	l.mu.Unlock()
 	select {
 	case l.changed <- struct{}{}:

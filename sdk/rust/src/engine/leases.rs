@@ -42,7 +42,11 @@ impl Leases {
     }
 
     pub(super) fn set_ack_wait(&self, ms: u64) {
-        self.state().ack_wait = if ms > 0 { Duration::from_millis(ms) } else { DEFAULT_ACK_WAIT };
+        let mut state = self.state();
+        state.ack_wait = if ms > 0 { Duration::from_millis(ms) } else { DEFAULT_ACK_WAIT };
+        // No call comes before this: a standstill that begins before the first beat shows, too.
+        state.beaten.get_or_insert_with(Instant::now);
+        drop(state);
         self.changed.notify_one();
     }
 

@@ -37,6 +37,8 @@ class Leases:
 
     def set_ack_wait(self, seconds: float) -> None:
         self._ack_wait = seconds if seconds > 0 else _DEFAULT_ACK_WAIT
+        if self._beaten is None:  # no call comes before this: a standstill that begins before the first beat shows, too
+            self._beaten = time.monotonic()
         self._changed.set()
 
     def hold(self, taken: Taken, until: float) -> Lease:

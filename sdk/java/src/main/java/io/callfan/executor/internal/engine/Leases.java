@@ -36,6 +36,9 @@ final class Leases {
 
     synchronized void start(long ms) {
         ackWaitMs = ms > 0 ? ms : DEFAULT_ACK_WAIT_MS;
+        if (beatenMs < 0) { // no call comes before this: a standstill that begins before the first beat shows, too
+            beatenMs = clock.getAsLong();
+        }
         if (beating != null) {
             beating.cancel(false);
         }
