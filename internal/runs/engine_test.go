@@ -69,7 +69,7 @@ func newRig(t *testing.T, model *scripted, answer func(call.Call) *call.Result) 
 	r := &rig{t: t, store: store, model: model, hands: &hands{answer: answer}}
 	r.hands.engine = r.current
 	r.start("a")
-	t.Cleanup(func() { r.stop() })
+	t.Cleanup(func() { r.stop(); r.hands.looking.Wait() })
 	return r
 }
 

@@ -158,6 +158,7 @@ type hands struct {
 	// answer gives the result of a call; nil leaves it alone.
 	answer func(call.Call) *call.Result
 
+	looking  sync.WaitGroup
 	mu       sync.Mutex
 	attached map[string]bool
 	ran      map[call.Key]int
@@ -187,7 +188,7 @@ func (h *hands) Detach(_ context.Context, ids ...string) error {
 
 func (h *hands) Owns(int) bool { return true }
 
-func (h *hands) Nudge(id, _ string) { go h.look(id) }
+func (h *hands) Nudge(id, _ string) { h.looking.Go(func() { h.look(id) }) }
 
 // look runs each listed call once, and answers it, as often as it is listed.
 func (h *hands) look(id string) {
