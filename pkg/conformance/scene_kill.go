@@ -21,6 +21,9 @@ func killScene() scene {
 			for _, one := range running {
 				t.started(one)
 			}
+			if pay != nil { // a handler that was entered has not yet done what it does
+				t.eventually(patience, func() bool { return t.count(pay, "effect") > 0 }, "the handler of %s did nothing", pay.Function)
+			}
 			p.kill()
 			t.start()
 		},
