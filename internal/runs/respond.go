@@ -59,9 +59,12 @@ func (r *runner) ask(ctx context.Context, on func(Event) error) error {
 			return r.e.parts.Model.Retrieve(ctx, round.Response, round.Sequence, r.request.stream && r.request.background, on)
 		})
 	}
-	if taken, err := r.maybeTaken(ctx); err != nil || taken {
-		return err
+	if !r.fresh {
+		if taken, err := r.maybeTaken(ctx); err != nil || taken {
+			return err
+		}
 	}
+	r.fresh = false
 	body, err := r.body()
 	if err != nil {
 		return err

@@ -38,7 +38,9 @@ type runner struct {
 	request  *Request
 	tools    json.RawMessage
 	attached bool
-	trouble  *backoff.ExponentialBackOff
+	// fresh: the request of the latest round has certainly not been made yet.
+	fresh   bool
+	trouble *backoff.ExponentialBackOff
 	// troubled is the error that was logged last.
 	troubled string
 }
@@ -134,6 +136,7 @@ func (r *runner) drive() error {
 // load reads the run, and puts this replica's name on it: what another one still writes
 // is then refused.
 func (r *runner) load() (err error) {
+	r.fresh = false
 	store := r.e.parts.Store
 	if r.run, r.revision, err = store.Load(r.ctx, r.id); err != nil || r.run.Status.Final() {
 		return err
@@ -203,6 +206,7 @@ func (r *runner) nextRound(sent []Ref) error {
 	if err := r.save(); err != nil {
 		return err
 	}
+	r.fresh = true
 	r.progress()
 	r.tell(Notice{Type: NoticeRound, Round: r.number()})
 	return nil
