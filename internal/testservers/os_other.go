@@ -2,11 +2,6 @@
 
 package testservers
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 func dieWithParent() *syscall.SysProcAttr { return nil }
-
-func awaitPaused(*os.Process) error { return nil }

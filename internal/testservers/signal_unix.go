@@ -5,6 +5,8 @@ package testservers
 import (
 	"os"
 	"syscall"
+
+	"github.com/callfan/callfan/internal/processgroup"
 )
 
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
@@ -13,7 +15,7 @@ func pause(p *os.Process) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	return awaitPaused(p)
+	return processgroup.AwaitStopped(p.Pid)
 }
 
 func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

@@ -71,6 +71,7 @@ func TestFaultsAreNoticed(t *testing.T) {
 		"logs-arguments":            "logs/no-secrets",
 		"trusts-its-clock":          "stood-still/unknown-outcome", // always
 		"trusts-the-network":        "late/unknown-outcome",        // always
+		"few-heartbeats":            "leases/heartbeats",           // always
 		"silent-denial":             "permissions/denied",
 		"no-nkey":                   "permissions/nkey",
 		"no-creds":                  "tls/credentials",

@@ -34,8 +34,9 @@ type observed struct {
 
 // pull is a request for calls.
 type pull struct {
-	batch int
-	at    time.Time
+	batch     int
+	heartbeat time.Duration
+	at        time.Time
 }
 
 // signal is an acknowledgement of any kind.
@@ -109,12 +110,13 @@ func (r *rig) signalled(m *nats.Msg) {
 
 func (r *rig) pulled(m *nats.Msg) {
 	var request struct {
-		Batch int `json:"batch"`
+		Batch     int           `json:"batch"`
+		Heartbeat time.Duration `json:"idle_heartbeat"`
 	}
 	if json.Unmarshal(m.Data, &request) != nil {
 		request.Batch, _ = strconv.Atoi(strings.TrimSpace(string(m.Data))) // the old form
 	}
-	r.batches = append(r.batches, pull{max(request.Batch, 1), time.Now()})
+	r.batches = append(r.batches, pull{max(request.Batch, 1), request.Heartbeat, time.Now()})
 }
 
 func (r *rig) asked(m *nats.Msg) {
@@ -251,6 +253,20 @@ func (r *rig) largestPull() int {
 	return largest
 }
 
+// rarestHeartbeat is the longest time between the heartbeats of a pull; 0 when one has none.
+func (r *rig) rarestHeartbeat() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var rarest time.Duration
+	for _, p := range r.batches {
+		if p.heartbeat <= 0 {
+			return 0
+		}
+		rarest = max(rarest, p.heartbeat)
+	}
+	return rarest
+}
+
 // pulls says whether an executor asked for calls since then.
 func (r *rig) pulls(since time.Time) bool {
 	r.mu.Lock()
@@ -258,7 +274,6 @@ func (r *rig) pulls(since time.Time) bool {
 	return slices.ContainsFunc(r.batches, func(p pull) bool { return p.at.After(since) })
 }
 
-// registered are the requests about a function.
 // registeredSince says whether a function was registered since then.
 func (r *rig) registeredSince(since time.Time) bool {
 	r.mu.Lock()
@@ -266,6 +281,7 @@ func (r *rig) registeredSince(since time.Time) bool {
 	return slices.ContainsFunc(r.registrations, func(reg registration) bool { return !reg.at.Before(since) })
 }
 
+// registeredAs are the requests about a function.
 func (r *rig) registeredAs(name string) []registration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

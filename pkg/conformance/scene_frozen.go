@@ -19,7 +19,7 @@ func frozenScene() scene {
 			p := t.start()
 			for range 5 {
 				p.freeze()
-				pause(t.ctx, 100*time.Millisecond) // until all of its threads have heard
+				pause(t.ctx, 100*time.Millisecond) // until what it started has heard
 				blind = t.call("pay_blind", `{}`)
 				pay = t.call("pay", `{"verdict":"done"}`)
 				if t.until(settleTime, t.allDelivered) {

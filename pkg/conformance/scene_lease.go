@@ -32,6 +32,7 @@ func leaseScene() scene {
 			core("leases/waiting-handler", long("sleep", "slept")),
 			core("leases/blocking-handler", long("block", "blocked")),
 			core("registration/repeated", registrationRepeated),
+			full("leases/heartbeats", leaseHeartbeats),
 		},
 	}
 }
@@ -40,4 +41,11 @@ func registrationRepeated(t *trial) {
 	before := len(t.registeredAs("echo"))
 	t.eventually(patience, func() bool { return len(t.registeredAs("echo")) >= before+2 },
 		"the functions were not registered again, although the binding asks for it every 2 s")
+}
+
+func leaseHeartbeats(t *trial) {
+	if rarest, most := t.rarestHeartbeat(), shortLease/6; rarest <= 0 || rarest > most {
+		t.failf("a pull asked for a heartbeat every %s (0s: for none); want one in a sixth of the lease, %s, at least: "+
+			"a call that comes to an idle pull may have been on its way since the last", rarest, most)
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/callfan/callfan/internal/processgroup"
 	"github.com/callfan/callfan/pkg/executor"
 )
 
@@ -41,6 +42,7 @@ func TestNATSFrozenExecutorDoesNotStartACallThatAnotherHas(t *testing.T) {
 	t.Cleanup(func() { _ = frozen.Process.Kill(); _ = frozen.Wait() })
 	require.Eventually(t, func() bool { return i.consumer().NumWaiting > 0 }, 20*time.Second, 10*time.Millisecond, "it does not pull")
 	require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, processgroup.AwaitStopped(frozen.Process.Pid))
 
 	d := newCall("charge", 1, `{}`)
 	i.dispatch(d)

@@ -274,9 +274,10 @@ func TestNATSLostExecutorLeadsToALookup(t *testing.T) {
 func TestNATSCancelNoticeReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	i := install(t)
-	causes := make(chan error, 1)
+	causes, entered := make(chan error, 1), make(chan struct{})
 	i.run(executor.Config{}, func(ex *executor.Executor) error {
 		return executor.HandleRaw(ex, "waits", func(ctx context.Context, _ executor.Call) (executor.Output, error) {
+			close(entered)
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			return executor.Output{}, ctx.Err()
@@ -284,10 +285,8 @@ func TestNATSCancelNoticeReachesTheHandler(t *testing.T) {
 	})
 	d := newCall("waits", 1, `{}`)
 	i.dispatch(d)
-	require.Eventually(t, func() bool {
-		require.NoError(t, i.conn.Cancel(t.Context(), d.Key, "waits", "the turn was cancelled"))
-		return len(causes) == 1
-	}, 5*time.Second, 10*time.Millisecond)
+	<-entered
+	require.NoError(t, i.conn.Cancel(t.Context(), d.Key, "waits", "the turn was cancelled"))
 	require.ErrorIs(t, <-causes, executor.ErrCancelled)
 	i.awaitEmpty()
 	require.Empty(t, i.await(0))

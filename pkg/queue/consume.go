@@ -58,7 +58,7 @@ func (c *Conn) Consume(ctx context.Context, partition int, handle func([]call.De
 
 // consumeLine consumes until something ends the line.
 func (c *Conn) consumeLine(ctx context.Context, partition int, handle func([]call.Delivered)) error {
-	l, err := c.openLine(c.names.results(), resultDurable(partition))
+	l, err := c.openLine(Binding{Stream: c.names.results(), Consumer: resultDurable(partition)})
 	if err != nil {
 		return err
 	}

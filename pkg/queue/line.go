@@ -17,7 +17,10 @@ import (
 const (
 	pullExpires   = 10 * time.Second
 	pullHeartbeat = time.Second
-	pullSilence   = 2*pullHeartbeat + 500*time.Millisecond
+	// heartbeatsPerLease is how many heartbeats come in a lease at least. Without one, a
+	// call that comes to an idle pull may have been on its way since the last (transit).
+	heartbeatsPerLease = 6
+	pullSilence        = 2*pullHeartbeat + 500*time.Millisecond
 	// maxPull is the most that one pull may ask for.
 	maxPull = 256
 	// pullBytes bounds what one pull may bring, so that large messages do not fill
@@ -28,14 +31,23 @@ const (
 	lineBuffer = 3*maxPull + 64
 )
 
+// heartbeatOf is how often a pull says that it is alive, for calls of such a lease.
+func heartbeatOf(ackWait time.Duration) time.Duration {
+	if ackWait <= 0 {
+		return pullHeartbeat
+	}
+	return min(pullHeartbeat, ackWait/heartbeatsPerLease)
+}
+
 // line is one subscription on which the messages of pulls arrive. Ordering pulls
 // by hand, rather than by the client's Fetch, lets a cancelled pull hand over what
 // was already on its way, and starts no goroutine per pull.
 type line struct {
-	c        *Conn
-	consumer string
-	request  string
-	inbox    string
+	c         *Conn
+	consumer  string
+	request   string
+	inbox     string
+	heartbeat time.Duration
 	// reply is where the answers to the latest pull arrive, and pulls how many there
 	// were. The server may report the end of a pull that had already been read to the
 	// end; the subject of the report tells which pull it means.
@@ -50,11 +62,12 @@ type line struct {
 	transit transit
 }
 
-func (c *Conn) openLine(stream, consumer string) (*line, error) {
+func (c *Conn) openLine(b Binding) (*line, error) {
+	heartbeat := heartbeatOf(b.AckWait)
 	l := &line{
-		c: c, consumer: consumer,
+		c: c, consumer: b.Consumer, heartbeat: heartbeat, transit: transit{silence: heartbeat * 5 / 2},
 		inbox:   c.nc.NewInbox(),
-		request: c.cfg.APIPrefix + ".CONSUMER.MSG.NEXT." + stream + "." + consumer,
+		request: c.cfg.APIPrefix + ".CONSUMER.MSG.NEXT." + b.Stream + "." + b.Consumer,
 		msgs:    make(chan *nats.Msg, lineBuffer), gone: make(chan struct{}),
 		silence: time.NewTimer(pullSilence), changed: c.stateChange(),
 	}
@@ -88,7 +101,7 @@ func (l *line) ask(n int) error {
 	body = append(body, `,"max_bytes":`...)
 	body = strconv.AppendInt(body, max(pullBytes, 2*l.c.MaxPayload()), 10)
 	body = append(body, `,"idle_heartbeat":`...)
-	body = strconv.AppendInt(body, int64(pullHeartbeat), 10)
+	body = strconv.AppendInt(body, int64(l.heartbeat), 10)
 	body = append(body, '}')
 	l.heard = true // the silence counts from now
 	l.transit.asked(time.Now())

@@ -140,7 +140,7 @@ func (p *Puller) takeLine() (*line, error) {
 		}
 		_ = l.sub.Unsubscribe()
 	}
-	return p.c.openLine(p.binding.Stream, p.binding.Consumer)
+	return p.c.openLine(p.binding)
 }
 
 // usable says that nothing happened to the connection since the line was opened.

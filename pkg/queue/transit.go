@@ -11,6 +11,8 @@ import (
 // arrives after something that the server said was sent after that, and what arrives
 // after the answer to a ping was sent after the ping (ADR 0012).
 type transit struct {
+	// silence is longer than the server says nothing on a network that is well.
+	silence time.Duration
 	// since is a time before which none of the messages that are still to be read was sent.
 	since time.Time
 	// longest is the bound for the message that was read last.
@@ -34,7 +36,7 @@ func (t *transit) read(now time.Time) (ping bool) {
 	t.longest = now.Sub(t.since)
 	switch {
 	case t.doubted:
-	case t.longest > pullSilence:
+	case t.longest > t.silence:
 		t.doubted, t.pinged, t.answered = true, now, &nats.Msg{}
 		return true
 	default:

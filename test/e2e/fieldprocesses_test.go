@@ -137,7 +137,7 @@ functions:
 	const calls = 10
 	leaving := i.executeAs("leaving", file)
 	require.Eventually(t, func() bool { return consumer().NumWaiting > 0 }, patience, 10*time.Millisecond, "it does not pull")
-	leaving.Signal(syscall.SIGSTOP)
+	leaving.Freeze()
 	var list [][2]string
 	for n := range calls {
 		list = append(list, [2]string{"note", fmt.Sprintf("call_%d", n)})

@@ -107,7 +107,7 @@ func (rs *replicas) freeze(replica string) {
 	}
 	rs.mu.Unlock()
 	if p != nil {
-		p.Signal(syscall.SIGSTOP)
+		p.Freeze()
 	}
 }
 

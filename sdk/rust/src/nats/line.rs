@@ -1,4 +1,4 @@
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_nats::{Message, Subscriber};
 use bytes::Bytes;
@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::Connection;
 use super::transit::Transit;
 use crate::engine::LinkError;
+use crate::wire::pulls::heartbeat;
 
 /// A subscription on which the messages of pulls arrive, one pull after the other.
 pub(super) struct Line {
@@ -22,7 +23,7 @@ pub(super) struct Line {
 /// What arrived on a line.
 pub(super) enum Arrival {
     /// A call, and the longest that it may have been on its way.
-    Call(Message, std::time::Duration),
+    Call(Message, Duration),
     /// A status of the pull with that reply subject.
     Status { reply: String, code: u16, description: String, pending: Option<String> },
     /// A sign of life.
@@ -50,9 +51,9 @@ impl Line {
     }
 
     /// The reply subject of a pull that is sent now.
-    pub(super) fn next_reply(&mut self) -> String {
+    pub(super) fn next_reply(&mut self, ack_wait: Duration) -> String {
         self.pulls += 1;
-        self.transit.asked(Instant::now());
+        self.transit.asked(Instant::now(), heartbeat(ack_wait) * 5 / 2);
         format!("{}.{}", self.inbox, self.pulls)
     }
 

@@ -78,8 +78,9 @@ impl Puller {
         let request = format!("{}.CONSUMER.MSG.NEXT.{}.{}", self.api_prefix, binding.calls_stream, binding.consumer);
         let (info, wildcard, down) = (self.info(binding), line.wildcard(), line.down().clone());
         let mut denials = self.connection.denials();
-        let reply = line.next_reply();
-        let body = Bytes::from(pulls::request(n, self.connection.max_payload()));
+        let ack_wait = Duration::from_millis(binding.ack_wait_ms);
+        let reply = line.next_reply(ack_wait);
+        let body = Bytes::from(pulls::request(n, self.connection.max_payload(), ack_wait));
         let sent = self.connection.client().publish_with_reply(request.clone(), reply.clone(), body).await;
         sent.map_err(|e| LinkError::PullAgain(e.to_string()))?;
         let mut left = n;

@@ -1,7 +1,5 @@
 use std::time::{Duration, Instant};
 
-use crate::wire::pulls::SILENCE;
-
 /// The time after which the server is asked once more when it does not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -14,15 +12,18 @@ pub(super) struct Transit {
     /// The messages that follow a silence may all have been sent in it: when the server was asked, and the question's number.
     doubted: Option<(Instant, u64)>,
     questions: u64,
+    silence: Duration,
 }
 
 impl Transit {
     pub(super) fn new(now: Instant) -> Self {
-        Self { since: now, doubted: None, questions: 0 }
+        Self { since: now, doubted: None, questions: 0, silence: Duration::MAX }
     }
 
-    /// Notes that a pull was sent: its messages come after that.
-    pub(super) fn asked(&mut self, now: Instant) {
+    /// Notes that a pull was sent: its messages come after that. For `silence` at most, the server says nothing on a network
+    /// that is well.
+    pub(super) fn asked(&mut self, now: Instant, silence: Duration) {
+        self.silence = silence;
         if self.doubted.is_none() {
             self.since = now;
         }
@@ -34,7 +35,7 @@ impl Transit {
         let longest = now.saturating_duration_since(self.since);
         let ask = match self.doubted {
             Some((at, _)) => now.saturating_duration_since(at) > ASK_AGAIN,
-            None => longest > SILENCE,
+            None => longest > self.silence,
         };
         if ask {
             self.questions += 1;
@@ -64,23 +65,29 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    fn quiet(now: Instant) -> Transit {
+        let mut transit = Transit::new(now);
+        transit.asked(now, ms(2500));
+        transit
+    }
+
     #[test]
     fn a_message_is_as_old_as_the_last_sign_of_life() {
         let zero = Instant::now();
-        let mut transit = Transit::new(zero);
+        let mut transit = quiet(zero);
         assert_eq!(transit.read(zero + ms(1000)), (ms(1000), None));
         assert_eq!(transit.read(zero + ms(1500)), (ms(500), None));
-        transit.asked(zero + ms(3000));
+        transit.asked(zero + ms(3000), ms(2500));
         assert_eq!(transit.read(zero + ms(3100)), (ms(100), None));
     }
 
     #[test]
     fn what_ends_a_silence_may_be_as_old_as_it_until_the_server_answers() {
         let zero = Instant::now();
-        let mut transit = Transit::new(zero);
+        let mut transit = quiet(zero);
         assert_eq!(transit.read(zero + ms(9000)), (ms(9000), Some(1)));
         assert_eq!(transit.read(zero + ms(9010)), (ms(9010), None));
-        transit.asked(zero + ms(9015)); // proves nothing about what is before its answer
+        transit.asked(zero + ms(9015), ms(2500)); // proves nothing about what is before its answer
         assert_eq!(transit.read(zero + ms(9030)), (ms(9030), None));
         transit.answered(1);
         assert_eq!(transit.read(zero + ms(9040)), (ms(40), None));
@@ -90,7 +97,7 @@ mod tests {
     #[test]
     fn a_question_that_is_not_answered_is_asked_again_and_its_answer_counts_no_more() {
         let zero = Instant::now();
-        let mut transit = Transit::new(zero);
+        let mut transit = quiet(zero);
         assert_eq!(transit.read(zero + ms(9000)).1, Some(1));
         assert_eq!(transit.read(zero + ms(14_500)), (ms(14_500), Some(2)));
         transit.answered(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The time after which a pull that says nothing is lost: two and a half heartbeats.
+/// The time after which a pull that says nothing is lost.
 pub(crate) const SILENCE: Duration = Duration::from_millis(2500);
 pub(crate) const LARGEST: usize = 256;
 
@@ -10,13 +10,20 @@ pub(crate) const LARGEST: usize = 256;
 /// its way. So a pull is short.
 const EXPIRES: Duration = Duration::from_secs(2);
 const HEARTBEAT: Duration = Duration::from_secs(1);
+const HEARTBEATS_PER_LEASE: u32 = 6;
 const BYTES: usize = 16 << 20;
 
-pub(crate) fn request(batch: usize, max_payload: usize) -> String {
+/// How often a pull says that it is alive. Without it, a call that comes to an idle pull may have been on its way since the
+/// last time.
+pub(crate) fn heartbeat(ack_wait: Duration) -> Duration {
+    if ack_wait.is_zero() { HEARTBEAT } else { HEARTBEAT.min(ack_wait / HEARTBEATS_PER_LEASE) }
+}
+
+pub(crate) fn request(batch: usize, max_payload: usize, ack_wait: Duration) -> String {
     format!(
         r#"{{"batch":{batch},"expires":{},"idle_heartbeat":{},"max_bytes":{}}}"#,
         EXPIRES.as_nanos(),
-        HEARTBEAT.as_nanos(),
+        heartbeat(ack_wait).as_nanos(),
         BYTES.max(2 * max_payload)
     )
 }

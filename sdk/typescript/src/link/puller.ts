@@ -2,7 +2,7 @@ import type { Msg, Subscription } from "@nats-io/transport-node";
 import { monotonicMs } from "../engine/beats.js";
 import { PullAgain } from "../engine/link.js";
 import type { Moment } from "../engine/moment.js";
-import { pullRequest, pullSilenceMs, pullStatus } from "../wire/pulls.js";
+import { heartbeatMs, pullRequest, pullSilenceMs, pullStatus } from "../wire/pulls.js";
 import type { Binding } from "../wire/requests.js";
 import type { Connection } from "./connection.js";
 import { Transit } from "./transit.js";
@@ -40,8 +40,8 @@ class Line {
   }
 
   /** The reply subject of a pull that is sent now. */
-  nextReply(): string {
-    this.#transit.asked(monotonicMs());
+  nextReply(ackWaitMs: number): string {
+    this.#transit.asked(monotonicMs(), 2.5 * heartbeatMs(ackWaitMs));
     return `${this.inbox}.${++this.pulls}`;
   }
 
@@ -86,7 +86,7 @@ export class Puller {
 
   async #read(line: Line, binding: Binding, n: number, until: Moment, deliver: Deliver): Promise<void> {
     const request = `${this.apiPrefix}.CONSUMER.MSG.NEXT.${binding.callsStream}.${binding.consumer}`;
-    const reply = line.nextReply();
+    const reply = line.nextReply(binding.ackWaitMs);
     const release: Array<() => void> = [];
     try {
       await new Promise<void>((resolve, reject) => {
@@ -136,7 +136,7 @@ export class Puller {
             if (denied.subject === request || denied.subject === `${line.inbox}.*`) reject(denied);
           }),
         );
-        this.connection.publish(request, pullRequest(n, this.connection.maxPayload), reply);
+        this.connection.publish(request, pullRequest(n, this.connection.maxPayload, binding.ackWaitMs), reply);
       });
     } finally {
       for (const r of release) r();

@@ -1,5 +1,3 @@
-import { pullSilenceMs } from "../wire/pulls.js";
-
 /**
  * Bounds how long a message was on its way. The server does not tell when it sent one, and a network that fails for a while
  * delivers late what was sent before. But what arrives after something that the server said was sent after that, and what
@@ -10,13 +8,15 @@ export class Transit {
   #sinceMs: number;
   /** When the server was pinged, while the messages behind a silence may all have been sent in it. */
   #pingedMs: number | undefined;
+  #silenceMs = Infinity;
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs;
   }
 
-  /** A pull was sent: its messages come after that. */
-  asked(nowMs: number): void {
+  /** A pull was sent: its messages come after that. For silenceMs at most, the server says nothing on a network that is well. */
+  asked(nowMs: number, silenceMs: number): void {
+    this.#silenceMs = silenceMs;
     if (this.#pingedMs === undefined) this.#sinceMs = nowMs;
   }
 
@@ -24,7 +24,7 @@ export class Transit {
   read(nowMs: number): { readonly longestMs: number; readonly ping: boolean } {
     const longestMs = nowMs - this.#sinceMs;
     if (this.#pingedMs !== undefined) return { longestMs, ping: false };
-    const ping = longestMs > pullSilenceMs;
+    const ping = longestMs > this.#silenceMs;
     if (ping) this.#pingedMs = nowMs;
     else this.#sinceMs = nowMs;
     return { longestMs, ping };

@@ -1,15 +1,21 @@
 /** How pulls are asked for. A short heartbeat finds a lost pull soon. */
 export const pullExpiresMs = 10_000;
-export const pullHeartbeatMs = 1000;
+const pullHeartbeatMs = 1000;
+const heartbeatsPerLease = 6;
 export const pullSilenceMs = 2500;
 export const pullLargest = 256;
 const pullBytes = 16 << 20;
 
-export function pullRequest(batch: number, maxPayload: number): string {
+/** How often a pull says that it is alive. Without it, a call that comes to an idle pull may have been on its way since the last time. */
+export function heartbeatMs(ackWaitMs: number): number {
+  return ackWaitMs > 0 ? Math.min(pullHeartbeatMs, ackWaitMs / heartbeatsPerLease) : pullHeartbeatMs;
+}
+
+export function pullRequest(batch: number, maxPayload: number, ackWaitMs: number): string {
   return JSON.stringify({
     batch,
     expires: pullExpiresMs * 1_000_000,
-    idle_heartbeat: pullHeartbeatMs * 1_000_000,
+    idle_heartbeat: Math.floor(heartbeatMs(ackWaitMs) * 1_000_000),
     max_bytes: Math.max(pullBytes, 2 * maxPayload),
   });
 }

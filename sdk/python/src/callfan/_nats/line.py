@@ -37,8 +37,8 @@ class Ended(Exception):
 class Line:
     """One subscription on which the messages of pulls arrive, one pull after the other."""
 
-    def __init__(self, connection: Connection, request: str) -> None:
-        self._connection, self._request = connection, request
+    def __init__(self, connection: Connection, request: str, ack_wait: float) -> None:
+        self._connection, self._request, self._ack_wait = connection, request, ack_wait
         self._gone = connection.changed()
         self._inbox = connection.new_inbox()
         self._pulls = 0
@@ -68,8 +68,8 @@ class Line:
         refused = denials.watch(self._request)
         gone = asyncio.ensure_future(self._gone.wait())
         try:
-            self._transit.asked(time.monotonic())
-            body = pulls.pull_request(batch, self._connection.max_payload)
+            self._transit.asked(time.monotonic(), 2.5 * pulls.heartbeat(self._ack_wait))
+            body = pulls.pull_request(batch, self._connection.max_payload, self._ack_wait)
             await self._connection.publish(self._request, body, reply=f"{self._inbox}.{self._pulls}")
             waiting: list[asyncio.Future[Any]] = [self._done, refused, gone]
             while not self._done.done():

@@ -172,7 +172,7 @@ class NatsLink:
             if line.usable:
                 return line
         request = f"{self._connection.config.api_prefix}.CONSUMER.MSG.NEXT.{binding.calls_stream}.{binding.consumer}"
-        return Line(self._connection, request)
+        return Line(self._connection, request, binding.ack_wait_ms / 1000)
 
     async def _ended(self, err: Ended, binding: Binding) -> None:
         """Raises what the worker has to know about a pull that ended before its time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callfan._wire.pulls import SILENCE
+import math
 
 
 class Transit:
@@ -20,9 +20,11 @@ class Transit:
         self._pinged: float | None = None
         #: How many messages before the ping's answer are still to be read; None while there is no answer.
         self._ahead: int | None = None
+        self._silence = math.inf
 
-    def asked(self, now: float) -> None:
-        """A pull was sent: its messages come after that."""
+    def asked(self, now: float, silence: float) -> None:
+        """A pull was sent: its messages come after that. For `silence` at most, the server says nothing on a network that is well."""
+        self._silence = silence
         if self._pinged is None:
             self._since = now
 
@@ -35,7 +37,7 @@ class Transit:
             if self._ahead is not None:
                 self._ahead -= 1
             return longest, False
-        if longest > SILENCE:
+        if longest > self._silence:
             self._pinged = now
             return longest, True
         self._since = now

@@ -8,20 +8,26 @@ from typing import Literal
 
 EXPIRES = 10.0
 HEARTBEAT = 1.0
-SILENCE = 2.5 * HEARTBEAT
+SILENCE = 2.5
+_HEARTBEATS_PER_LEASE = 6
 LARGEST = 256
 _MAX_BYTES = 16 << 20
 
 Action = Literal["continue", "ended", "register", "pull_again", "ask_consumer_info", "fault"]
 
 
-def pull_request(batch: int, max_payload: int) -> bytes:
+def heartbeat(ack_wait: float) -> float:
+    """How often a pull says that it is alive. Without it, a call that comes to an idle pull may have been on its way since the last time."""
+    return min(HEARTBEAT, ack_wait / _HEARTBEATS_PER_LEASE) if ack_wait > 0 else HEARTBEAT
+
+
+def pull_request(batch: int, max_payload: int, ack_wait: float) -> bytes:
     """Asks for up to so many calls."""
     return json.dumps(
         {
             "batch": batch,
             "expires": int(EXPIRES * 1e9),
-            "idle_heartbeat": int(HEARTBEAT * 1e9),
+            "idle_heartbeat": int(heartbeat(ack_wait) * 1e9),
             "max_bytes": max(_MAX_BYTES, 2 * max_payload),
         },
         separators=(",", ":"),

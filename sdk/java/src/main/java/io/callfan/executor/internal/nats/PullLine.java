@@ -1,6 +1,7 @@
 package io.callfan.executor.internal.nats;
 
 import io.callfan.executor.internal.engine.Moment;
+import io.callfan.executor.internal.wire.Pulls;
 import io.nats.client.Dispatcher;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
@@ -57,8 +58,8 @@ final class PullLine {
         pinging.start();
     }
 
-    void read(Reading reading) {
-        transit.asked(now());
+    void read(Reading reading, long ackWaitMs) {
+        transit.asked(now(), Pulls.heartbeatMs(ackWaitMs) * 5 / 2);
         reader = reading::take;
     }
 

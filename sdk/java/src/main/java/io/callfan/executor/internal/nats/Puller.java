@@ -66,7 +66,7 @@ final class Puller {
             throws LinkException, InterruptedException {
         String request = apiPrefix + ".CONSUMER.MSG.NEXT." + binding.callsStream() + "." + binding.consumer();
         Reading reading = new Reading(line.nextReply(), binding, n, deliver);
-        line.read(reading);
+        line.read(reading, binding.ackWaitMs());
         List<Runnable> forget = List.of(
                 line.down().on(() -> reading.fail(new LinkException.PullAgain("the connection changed"))),
                 until.on(reading::end),
@@ -76,7 +76,8 @@ final class Puller {
                     }
                 }));
         try {
-            connection.publish(request, Pulls.request(n, connection.maxPayload()).getBytes(StandardCharsets.UTF_8), reading.reply());
+            String body = Pulls.request(n, connection.maxPayload(), binding.ackWaitMs());
+            connection.publish(request, body.getBytes(StandardCharsets.UTF_8), reading.reply());
             if (reading.await()) {
                 exists(binding, until);
                 throw new LinkException.PullAgain("nobody answers for " + binding.consumer() + " yet");

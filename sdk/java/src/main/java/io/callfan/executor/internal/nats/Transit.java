@@ -1,7 +1,5 @@
 package io.callfan.executor.internal.nats;
 
-import io.callfan.executor.internal.wire.Pulls;
-
 /**
  * Bounds how long a message was on its way. The server does not tell when it sent one, and a network that fails for a while
  * delivers late what was sent before. But what arrives after something that the server said was sent after that, and what
@@ -12,6 +10,7 @@ final class Transit {
     private long sinceMs;
     /** The messages that follow a silence may all have been sent in it. A ping is under way. */
     private boolean doubted;
+    private long silenceMs = Long.MAX_VALUE;
 
     private long pingedMs;
     /** How many messages stood before the ping's answer and were not read when it came; negative before it. */
@@ -21,8 +20,12 @@ final class Transit {
         sinceMs = nowMs;
     }
 
-    /** Notes that a pull was sent: its messages come after that. */
-    synchronized void asked(long nowMs) {
+    /**
+     * Notes that a pull was sent: its messages come after that. For silenceMs at most, the server says nothing on a network that
+     * is well.
+     */
+    synchronized void asked(long nowMs, long silenceMs) {
+        this.silenceMs = silenceMs;
         if (!doubted) {
             sinceMs = nowMs;
         }
@@ -39,7 +42,7 @@ final class Transit {
             if (ahead > 0) {
                 ahead--;
             }
-        } else if (longest > Pulls.SILENCE_MS) {
+        } else if (longest > silenceMs) {
             doubted = true;
             pingedMs = nowMs;
             ahead = -1;

@@ -7,12 +7,21 @@ public final class Pulls {
 
     private static final long EXPIRES_MS = 10_000;
     private static final long HEARTBEAT_MS = 1000;
+    private static final long HEARTBEATS_PER_LEASE = 6;
     private static final long BYTES = 16L << 20;
 
     private Pulls() {}
 
-    public static String request(int batch, long maxPayload) {
-        return "{\"batch\":" + batch + ",\"expires\":" + EXPIRES_MS * 1_000_000 + ",\"idle_heartbeat\":" + HEARTBEAT_MS * 1_000_000
+    /**
+     * How often a pull says that it is alive. Without it, a call that comes to an idle pull may have been on its way since the
+     * last time.
+     */
+    public static long heartbeatMs(long ackWaitMs) {
+        return ackWaitMs > 0 ? Math.min(HEARTBEAT_MS, ackWaitMs / HEARTBEATS_PER_LEASE) : HEARTBEAT_MS;
+    }
+
+    public static String request(int batch, long maxPayload, long ackWaitMs) {
+        return "{\"batch\":" + batch + ",\"expires\":" + EXPIRES_MS * 1_000_000 + ",\"idle_heartbeat\":" + heartbeatMs(ackWaitMs) * 1_000_000
                 + ",\"max_bytes\":" + Math.max(BYTES, 2 * maxPayload) + "}";
     }
 
