@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/agents"
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -25,7 +26,7 @@ func TestListFollowsThePages(t *testing.T) {
 		for i := first; i < min(first+100, 250); i++ {
 			items = append(items, fmt.Sprintf(`{"id":"sess_%d","status":"idle","agent":{"tools":[]},"required_actions":[]}`, i))
 		}
-		replyJSON(200, fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%t}`, strings.Join(items, ","), first+100 < 250))(w, r)
+		apitest.ReplyJSON(200, fmt.Sprintf(`{"object":"list","data":[%s],"has_more":%t}`, strings.Join(items, ","), first+100 < 250))(w, r)
 	})
 	n := 0
 	for s, err := range a.List(t.Context(), agents.Selector{AgentID: "agent_1", Metadata: map[string]string{"dispatch": "nats", "a b": "c&d"}}) {
@@ -34,8 +35,8 @@ func TestListFollowsThePages(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 250, n)
-	require.Len(t, a.asked(), 3)
-	u, err := url.Parse(a.asked()[1].uri)
+	require.Len(t, a.Asked(), 3)
+	u, err := url.Parse(a.Asked()[1].URI)
 	require.NoError(t, err)
 	require.Equal(t, url.Values{
 		"after": {"sess_99"}, "limit": {"100"}, "agent_id": {"agent_1"},
@@ -45,22 +46,22 @@ func TestListFollowsThePages(t *testing.T) {
 
 func TestListStopsWhenTheCallerDoes(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, `{"data":[{"id":"sess_1","status":"idle"},{"id":"sess_2","status":"idle"}],"has_more":true}`))
+	a := serve(t, apitest.ReplyJSON(200, `{"data":[{"id":"sess_1","status":"idle"},{"id":"sess_2","status":"idle"}],"has_more":true}`))
 	for s, err := range a.List(t.Context(), agents.Selector{}) {
 		require.NoError(t, err)
 		require.Equal(t, "sess_1", s.ID)
 		break
 	}
-	require.Len(t, a.asked(), 1)
+	require.Len(t, a.Asked(), 1)
 }
 
 func TestListErrors(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
-		"refused":             replyJSON(500, envelope("internal_error", "no")),
-		"HTML":                reply(200, "text/html", "<html>"),
-		"pages without end":   replyJSON(200, `{"data":[{"id":"sess_1","status":"idle"}],"has_more":true}`),
-		"empty but not ended": replyJSON(200, `{"data":[],"has_more":true}`),
+		"refused":             apitest.ReplyJSON(500, envelope("internal_error", "no")),
+		"HTML":                apitest.Reply(200, "text/html", "<html>"),
+		"pages without end":   apitest.ReplyJSON(200, `{"data":[{"id":"sess_1","status":"idle"}],"has_more":true}`),
+		"empty but not ended": apitest.ReplyJSON(200, `{"data":[],"has_more":true}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,8 +71,8 @@ func TestListErrors(t *testing.T) {
 				require.NoError(t, last, "an error ends the list")
 				last = err
 			}
-			require.Equal(t, call.RefusedBusy, refused(t, last).Class)
-			require.LessOrEqual(t, len(a.asked()), 2)
+			require.Equal(t, call.RefusedBusy, apitest.Refused(t, last).Class)
+			require.LessOrEqual(t, len(a.Asked()), 2)
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/agents"
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -21,55 +22,55 @@ func TestSubmitRefusals(t *testing.T) {
 		class   call.RefusalClass
 		callID  string
 	}{
-		"unknown call":             {replyJSON(400, envelope(invalid, "Unknown pending tool call: call_10")), call.RefusedUnknownCall, "call_10"},
-		"unknown, short id":        {replyJSON(400, envelope(invalid, "Unknown pending tool call: a")), call.RefusedUnknownCall, "a"},
-		"unknown, not ours":        {replyJSON(400, envelope(invalid, "Unknown pending tool call: call_99")), call.RefusedUnknownCall, ""},
-		"unknown, no id":           {replyJSON(400, envelope(invalid, "Unknown pending tool call.")), call.RefusedUnknownCall, ""},
-		"invalid, names ours":      {replyJSON(400, envelope(invalid, "Output of 'call_1' is not acceptable")), call.RefusedInvalid, "call_1"},
-		"invalid, names longer":    {replyJSON(400, envelope(invalid, "Output of call_10.")), call.RefusedInvalid, "call_10"},
-		"invalid, names several":   {replyJSON(400, envelope(invalid, "one of call_1, call_10")), call.RefusedInvalid, ""},
-		"invalid, names a word":    {replyJSON(400, envelope(invalid, "a lone surrogate")), call.RefusedInvalid, ""},
-		"another turn's call":      {replyJSON(400, envelope(invalid, "exec-12ab is not pending")), call.RefusedInvalid, ""},
-		"invalid, 422":             {replyJSON(422, envelope(invalid, "no")), call.RefusedInvalid, ""},
-		"invalid, odd code":        {replyJSON(400, `{"error":{"code":17,"message":null,"type":null}}`), call.RefusedInvalid, ""},
-		"too large by message":     {replyJSON(400, envelope(invalid, "The tool result for call_1 is too large")), call.RefusedTooLarge, "call_1"},
-		"too large by code":        {replyJSON(400, envelope("string_above_max_length", "no")), call.RefusedTooLarge, ""},
-		"too large by status":      {replyJSON(413, envelope("request_too_large", "no")), call.RefusedTooLarge, ""},
-		"too large by proxy":       {reply(413, "text/html", "<html>"), call.RefusedTooLarge, ""},
-		"conflict":                 {replyJSON(409, envelope("conflict_error", "The tool call already has a different result.")), call.RefusedConflict, ""},
-		"conflict that names":      {replyJSON(409, envelope("conflict_error", "call_1 has a result")), call.RefusedConflict, "call_1"},
-		"conflict without body":    {replyJSON(409, ""), call.RefusedConflict, ""},
-		"401":                      {replyJSON(401, `{"error":{"type":"invalid_request_error","code":null,"message":"no","param":null}}`), call.RefusedAuth, ""},
-		"403":                      {replyJSON(403, envelope("forbidden", "no")), call.RefusedAuth, ""},
-		"beta refused":             {replyJSON(400, envelope("invalid_beta", "no")), call.RefusedAuth, ""},
-		"404":                      {replyJSON(404, envelope("not_found_error", "no such session")), call.RefusedGone, ""},
-		"404 of a wrong path":      {replyJSON(404, envelope(invalid, "Invalid URL (POST /agents)")), call.RefusedBusy, ""},
-		"404 of a proxy":           {reply(404, "text/html", "<html>not found</html>"), call.RefusedBusy, ""},
-		"408":                      {replyJSON(408, envelope("timeout", "no")), call.RefusedBusy, ""},
-		"424":                      {replyJSON(424, envelope("mcp_server_startup_failed", "no")), call.RefusedBusy, ""},
-		"429":                      {replyJSON(429, envelope("rate_limit_error", "no")), call.RefusedBusy, ""},
-		"500":                      {replyJSON(500, envelope("internal_error", "no")), call.RefusedBusy, ""},
-		"502 HTML":                 {reply(502, "text/html", "<html>bad gateway</html>"), call.RefusedBusy, ""},
-		"503":                      {replyJSON(503, envelope("server_is_overloaded", "no")), call.RefusedBusy, ""},
-		"400 HTML":                 {reply(400, "text/html", "<html>bad request</html>"), call.RefusedBusy, ""},
-		"400 plain string":         {replyJSON(400, `{"error":"plain string"}`), call.RefusedBusy, ""},
-		"500 plain string":         {replyJSON(500, `{"error":"plain string"}`), call.RefusedBusy, ""},
-		"500 array":                {replyJSON(500, `{"error":[1]}`), call.RefusedBusy, ""},
-		"500 empty":                {replyJSON(500, ``), call.RefusedBusy, ""},
+		"unknown call":             {apitest.ReplyJSON(400, envelope(invalid, "Unknown pending tool call: call_10")), call.RefusedUnknownCall, "call_10"},
+		"unknown, short id":        {apitest.ReplyJSON(400, envelope(invalid, "Unknown pending tool call: a")), call.RefusedUnknownCall, "a"},
+		"unknown, not ours":        {apitest.ReplyJSON(400, envelope(invalid, "Unknown pending tool call: call_99")), call.RefusedUnknownCall, ""},
+		"unknown, no id":           {apitest.ReplyJSON(400, envelope(invalid, "Unknown pending tool call.")), call.RefusedUnknownCall, ""},
+		"invalid, names ours":      {apitest.ReplyJSON(400, envelope(invalid, "Output of 'call_1' is not acceptable")), call.RefusedInvalid, "call_1"},
+		"invalid, names longer":    {apitest.ReplyJSON(400, envelope(invalid, "Output of call_10.")), call.RefusedInvalid, "call_10"},
+		"invalid, names several":   {apitest.ReplyJSON(400, envelope(invalid, "one of call_1, call_10")), call.RefusedInvalid, ""},
+		"invalid, names a word":    {apitest.ReplyJSON(400, envelope(invalid, "a lone surrogate")), call.RefusedInvalid, ""},
+		"another turn's call":      {apitest.ReplyJSON(400, envelope(invalid, "exec-12ab is not pending")), call.RefusedInvalid, ""},
+		"invalid, 422":             {apitest.ReplyJSON(422, envelope(invalid, "no")), call.RefusedInvalid, ""},
+		"invalid, odd code":        {apitest.ReplyJSON(400, `{"error":{"code":17,"message":null,"type":null}}`), call.RefusedInvalid, ""},
+		"too large by message":     {apitest.ReplyJSON(400, envelope(invalid, "The tool result for call_1 is too large")), call.RefusedTooLarge, "call_1"},
+		"too large by code":        {apitest.ReplyJSON(400, envelope("string_above_max_length", "no")), call.RefusedTooLarge, ""},
+		"too large by status":      {apitest.ReplyJSON(413, envelope("request_too_large", "no")), call.RefusedTooLarge, ""},
+		"too large by proxy":       {apitest.Reply(413, "text/html", "<html>"), call.RefusedTooLarge, ""},
+		"conflict":                 {apitest.ReplyJSON(409, envelope("conflict_error", "The tool call already has a different result.")), call.RefusedConflict, ""},
+		"conflict that names":      {apitest.ReplyJSON(409, envelope("conflict_error", "call_1 has a result")), call.RefusedConflict, "call_1"},
+		"conflict without body":    {apitest.ReplyJSON(409, ""), call.RefusedConflict, ""},
+		"401":                      {apitest.ReplyJSON(401, `{"error":{"type":"invalid_request_error","code":null,"message":"no","param":null}}`), call.RefusedAuth, ""},
+		"403":                      {apitest.ReplyJSON(403, envelope("forbidden", "no")), call.RefusedAuth, ""},
+		"beta refused":             {apitest.ReplyJSON(400, envelope("invalid_beta", "no")), call.RefusedAuth, ""},
+		"404":                      {apitest.ReplyJSON(404, envelope("not_found_error", "no such session")), call.RefusedGone, ""},
+		"404 of a wrong path":      {apitest.ReplyJSON(404, envelope(invalid, "Invalid URL (POST /agents)")), call.RefusedBusy, ""},
+		"404 of a proxy":           {apitest.Reply(404, "text/html", "<html>not found</html>"), call.RefusedBusy, ""},
+		"408":                      {apitest.ReplyJSON(408, envelope("timeout", "no")), call.RefusedBusy, ""},
+		"424":                      {apitest.ReplyJSON(424, envelope("mcp_server_startup_failed", "no")), call.RefusedBusy, ""},
+		"429":                      {apitest.ReplyJSON(429, envelope("rate_limit_error", "no")), call.RefusedBusy, ""},
+		"500":                      {apitest.ReplyJSON(500, envelope("internal_error", "no")), call.RefusedBusy, ""},
+		"502 HTML":                 {apitest.Reply(502, "text/html", "<html>bad gateway</html>"), call.RefusedBusy, ""},
+		"503":                      {apitest.ReplyJSON(503, envelope("server_is_overloaded", "no")), call.RefusedBusy, ""},
+		"400 HTML":                 {apitest.Reply(400, "text/html", "<html>bad request</html>"), call.RefusedBusy, ""},
+		"400 plain string":         {apitest.ReplyJSON(400, `{"error":"plain string"}`), call.RefusedBusy, ""},
+		"500 plain string":         {apitest.ReplyJSON(500, `{"error":"plain string"}`), call.RefusedBusy, ""},
+		"500 array":                {apitest.ReplyJSON(500, `{"error":[1]}`), call.RefusedBusy, ""},
+		"500 empty":                {apitest.ReplyJSON(500, ``), call.RefusedBusy, ""},
 		"cut refusal":              {cutRefusal, call.RefusedBusy, ""},
-		"retry asked by a header":  {replyJSON(400, envelope(invalid, "no"), "X-Should-Retry", "true"), call.RefusedInvalid, ""},
-		"message beyond all sizes": {replyJSON(500, envelope("internal_error", strings.Repeat("é", 100_000))), call.RefusedBusy, ""},
+		"retry asked by a header":  {apitest.ReplyJSON(400, envelope(invalid, "no"), "X-Should-Retry", "true"), call.RefusedInvalid, ""},
+		"message beyond all sizes": {apitest.ReplyJSON(500, envelope("internal_error", strings.Repeat("é", 100_000))), call.RefusedBusy, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := serve(t, test.handler)
-			r := refused(t, a.Submit(t.Context(), batch("call_1", "call_10", "a")))
+			r := apitest.Refused(t, a.Submit(t.Context(), batch("call_1", "call_10", "a")))
 			require.Equal(t, test.class, r.Class, r.Error())
 			require.Equal(t, test.callID, r.CallID)
 			require.NotZero(t, r.Status)
 			require.Equal(t, "req_1", r.RequestID)
 			require.Less(t, len(r.Error()), 1000)
-			require.Len(t, a.asked(), 1, "the client must not repeat a request")
+			require.Len(t, a.Asked(), 1, "the client must not repeat a request")
 		})
 	}
 }
@@ -85,38 +86,38 @@ func cutRefusal(w http.ResponseWriter, _ *http.Request) {
 
 func TestRefusalsKeepTheCodeAndTheMessage(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(409, envelope("conflict_error", "it has another result")))
-	r := refused(t, a.Submit(t.Context(), batch("call_1")))
+	a := serve(t, apitest.ReplyJSON(409, envelope("conflict_error", "it has another result")))
+	r := apitest.Refused(t, a.Submit(t.Context(), batch("call_1")))
 	require.Equal(t, "conflict_error", r.Code)
 	require.Equal(t, 409, r.Status)
 	require.ErrorContains(t, r, "it has another result")
 
-	a = serve(t, replyJSON(500, `{"error":"plain string"}`))
+	a = serve(t, apitest.ReplyJSON(500, `{"error":"plain string"}`))
 	require.ErrorContains(t, a.Submit(t.Context(), batch("call_1")), "plain string")
 }
 
 func TestAConflictIsOnlyAConflictOfASubmission(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(409, envelope("conflict_error", "busy")))
+	a := serve(t, apitest.ReplyJSON(409, envelope("conflict_error", "busy")))
 	_, err := a.Session(t.Context(), "sess_1")
-	require.Equal(t, call.RefusedBusy, refused(t, err).Class)
+	require.Equal(t, call.RefusedBusy, apitest.Refused(t, err).Class)
 }
 
 func TestASessionThatIsGone(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(404, envelope("not_found_error", "no such session")))
+	a := serve(t, apitest.ReplyJSON(404, envelope("not_found_error", "no such session")))
 	_, err := a.Session(t.Context(), "sess_1")
-	require.Equal(t, call.RefusedGone, refused(t, err).Class)
-	require.Equal(t, call.RefusedGone, refused(t, a.Stream(t.Context(), "sess_1", func() {}, nil)).Class)
+	require.Equal(t, call.RefusedGone, apitest.Refused(t, err).Class)
+	require.Equal(t, call.RefusedGone, apitest.Refused(t, a.Stream(t.Context(), "sess_1", func() {}, nil)).Class)
 }
 
 func TestAServerThatIsAwayIsBusy(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
-	client, err := agents.New(agents.Config{APIKey: secret, BaseURL: srv.URL})
+	client, err := agents.New(agents.Config{APIKey: apitest.Secret, BaseURL: srv.URL})
 	require.NoError(t, err)
-	r := refused(t, client.Submit(t.Context(), batch("call_1")))
+	r := apitest.Refused(t, client.Submit(t.Context(), batch("call_1")))
 	require.Equal(t, call.RefusedBusy, r.Class)
 	require.Zero(t, r.Status)
 }
@@ -124,8 +125,8 @@ func TestAServerThatIsAwayIsBusy(t *testing.T) {
 func TestALostAnswerIsBusy(t *testing.T) {
 	t.Parallel()
 	a := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	require.Equal(t, call.RefusedBusy, refused(t, a.Submit(t.Context(), batch("call_1"))).Class)
-	require.Len(t, a.asked(), 1)
+	require.Equal(t, call.RefusedBusy, apitest.Refused(t, a.Submit(t.Context(), batch("call_1"))).Class)
+	require.Len(t, a.Asked(), 1)
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -153,11 +154,11 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := serve(t, replyJSON(429, envelope("rate_limit_error", "slow down"), test.headers...))
-			r := refused(t, a.Submit(t.Context(), batch("call_1")))
+			a := serve(t, apitest.ReplyJSON(429, envelope("rate_limit_error", "slow down"), test.headers...))
+			r := apitest.Refused(t, a.Submit(t.Context(), batch("call_1")))
 			require.Equal(t, call.RefusedBusy, r.Class)
 			require.Equal(t, test.want, r.RetryAfter)
-			require.Len(t, a.asked(), 1)
+			require.Len(t, a.Asked(), 1)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/agents"
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -35,7 +36,7 @@ func TestArgumentsAreTheAPIsBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := serve(t, replyJSON(200, sessionJSON(`{"type":"function_call","turn_id":"t","call_id":"c","name":"f","arguments":`+arguments+`}`)))
+			a := serve(t, apitest.ReplyJSON(200, sessionJSON(`{"type":"function_call","turn_id":"t","call_id":"c","name":"f","arguments":`+arguments+`}`)))
 			s, err := a.Session(t.Context(), "sess_1")
 			require.NoError(t, err)
 			require.Len(t, s.Calls, 1)
@@ -46,7 +47,7 @@ func TestArgumentsAreTheAPIsBytes(t *testing.T) {
 
 func TestMissingArgumentsAreNil(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, sessionJSON(`{"type":"function_call","turn_id":"t","call_id":"c","name":"f"}`)))
+	a := serve(t, apitest.ReplyJSON(200, sessionJSON(`{"type":"function_call","turn_id":"t","call_id":"c","name":"f"}`)))
 	s, err := a.Session(t.Context(), "sess_1")
 	require.NoError(t, err)
 	require.Nil(t, s.Calls[0].Arguments)
@@ -54,7 +55,7 @@ func TestMissingArgumentsAreNil(t *testing.T) {
 
 func TestSessionKeepsOrderAndCountsOthers(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, sessionJSON(`
+	a := serve(t, apitest.ReplyJSON(200, sessionJSON(`
 		{"type":"function_call","turn_id":"turn_1","call_id":"call_2","name":"a.b c>*","arguments":{}},
 		{"type":"environment_connection","environment_id":"env_1"},
 		{"type":"brand_new","name":{"not":"a string"},"turn_id":7},
@@ -85,26 +86,26 @@ func TestAnAnswerThatIsNoSessionIsBusyNotEmpty(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := serve(t, replyJSON(200, body))
+			a := serve(t, apitest.ReplyJSON(200, body))
 			_, err := a.Session(t.Context(), "sess_1")
-			r := refused(t, err)
+			r := apitest.Refused(t, err)
 			require.Equal(t, call.RefusedBusy, r.Class)
 			require.Equal(t, 200, r.Status)
 			require.Equal(t, "req_1", r.RequestID)
 		})
 	}
 	for name, handler := range map[string]func() *api{
-		"HTML":     func() *api { return serve(t, reply(200, "text/html", "<html>log in</html>")) },
-		"redirect": func() *api { return serve(t, replyJSON(302, "", "Location", "/elsewhere")) },
+		"HTML":     func() *api { return serve(t, apitest.Reply(200, "text/html", "<html>log in</html>")) },
+		"redirect": func() *api { return serve(t, apitest.ReplyJSON(302, "", "Location", "/elsewhere")) },
 	} {
 		_, err := handler().Session(t.Context(), "sess_1")
-		require.Equal(t, call.RefusedBusy, refused(t, err).Class, name)
+		require.Equal(t, call.RefusedBusy, apitest.Refused(t, err).Class, name)
 	}
 }
 
 func TestNullActionsAreNone(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, `{"id":"sess_1","status":"idle","required_actions":null}`))
+	a := serve(t, apitest.ReplyJSON(200, `{"id":"sess_1","status":"idle","required_actions":null}`))
 	s, err := a.Session(t.Context(), "sess_1")
 	require.NoError(t, err)
 	require.Empty(t, s.Calls)
@@ -112,28 +113,28 @@ func TestNullActionsAreNone(t *testing.T) {
 
 func TestReadsAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(503, envelope("service_unavailable_error", "later")))
+	a := serve(t, apitest.ReplyJSON(503, envelope("service_unavailable_error", "later")))
 	_, err := a.Session(t.Context(), "sess_1")
-	require.Equal(t, call.RefusedBusy, refused(t, err).Class)
-	require.Len(t, a.asked(), 1)
+	require.Equal(t, call.RefusedBusy, apitest.Refused(t, err).Class)
+	require.Len(t, a.Asked(), 1)
 }
 
 func TestCancellationIsRecognisable(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, sessionJSON("")))
+	a := serve(t, apitest.ReplyJSON(200, sessionJSON("")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := a.Session(ctx, "sess_1")
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, call.RefusedBusy, refused(t, err).Class)
+	require.Equal(t, call.RefusedBusy, apitest.Refused(t, err).Class)
 	require.ErrorIs(t, a.Submit(ctx, batch("call_1")), context.Canceled)
 	require.ErrorIs(t, a.Stream(ctx, "sess_1", func() {}, func(agents.Event) {}), context.Canceled)
 }
 
 func TestAnEmptySessionIDIsAnError(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, "{}"))
+	a := serve(t, apitest.ReplyJSON(200, "{}"))
 	_, err := a.Session(t.Context(), "")
 	require.ErrorContains(t, err, "session_id")
-	require.Empty(t, a.asked())
+	require.Empty(t, a.Asked())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/agents"
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/internal/simulator"
 	"github.com/callfan/callfan/pkg/call"
 )
@@ -182,7 +183,7 @@ func TestSimulatedRefusals(t *testing.T) {
 			id := s.create(t, twoCalls())
 			b := answerAll(id, "key_1", s.pending(t, id))
 			test.change(&b)
-			r := refused(t, s.Submit(t.Context(), b))
+			r := apitest.Refused(t, s.Submit(t.Context(), b))
 			require.Equal(t, test.class, r.Class, r.Error())
 			require.Equal(t, test.names, r.CallID != "", r.Error())
 			if name == "rate limit" {
@@ -209,7 +210,7 @@ func TestALostResponseIsCuredByTheSameKey(t *testing.T) {
 	s := simulate(t, cfg)
 	id := s.create(t, twoCalls())
 	b := answerAll(id, "key_1", s.pending(t, id))
-	require.Equal(t, call.RefusedBusy, refused(t, s.Submit(t.Context(), b)).Class)
+	require.Equal(t, call.RefusedBusy, apitest.Refused(t, s.Submit(t.Context(), b)).Class)
 	require.NoError(t, s.Submit(t.Context(), b))
 	require.EqualValues(t, 2, s.sim.Stats().ResultsAccepted)
 	require.EqualValues(t, 2, s.sim.Stats().IdempotentReplays)
@@ -223,7 +224,7 @@ func TestADifferentResultIsAConflict(t *testing.T) {
 	require.NoError(t, s.Submit(t.Context(), b))
 	b.IdempotencyKey = "key_2"
 	b.Answers[0].Result.Output = json.RawMessage(`"another"`)
-	require.Equal(t, call.RefusedConflict, refused(t, s.Submit(t.Context(), b)).Class)
+	require.Equal(t, call.RefusedConflict, apitest.Refused(t, s.Submit(t.Context(), b)).Class)
 }
 
 func TestSimulatedStreamFaults(t *testing.T) {
@@ -240,7 +241,7 @@ func TestSimulatedStreamFaults(t *testing.T) {
 			}()
 			select {
 			case err := <-ended:
-				require.Equal(t, call.RefusedBusy, refused(t, err).Class)
+				require.Equal(t, call.RefusedBusy, apitest.Refused(t, err).Class)
 			case <-time.After(20 * time.Second):
 				require.Fail(t, "the stream did not end")
 			}

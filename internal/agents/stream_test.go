@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/agents"
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -54,9 +55,9 @@ func TestStreamReducesEvents(t *testing.T) {
 		{Type: "brand.new", TurnID: "turn_2"},
 	}, got)
 
-	require.Equal(t, "/v1/agents/sessions/sess_1/events?include_obfuscation=false", a.asked()[0].uri)
-	require.Equal(t, "text/event-stream", a.asked()[0].header.Get("Accept"))
-	require.Equal(t, "agents=v1", a.asked()[0].header.Get("OpenAI-Beta"))
+	require.Equal(t, "/v1/agents/sessions/sess_1/events?include_obfuscation=false", a.Asked()[0].URI)
+	require.Equal(t, "text/event-stream", a.Asked()[0].Header.Get("Accept"))
+	require.Equal(t, "agents=v1", a.Asked()[0].Header.Get("OpenAI-Beta"))
 }
 
 func TestStreamEnds(t *testing.T) {
@@ -79,11 +80,11 @@ func TestStreamEnds(t *testing.T) {
 		"error frame, string": {events(`data: {"error":"plain string"}`+"\n\n", stays), true, 0, call.RefusedBusy, ""},
 		"error frame, empty":  {events(`data: {"type":"error"}`+"\n\n", stays), true, 0, call.RefusedBusy, ""},
 		"line beyond 32 MiB":  {events("data: \""+strings.Repeat("x", 33<<20)+"\"\n\n", stays), true, 0, call.RefusedBusy, ""},
-		"401":                 {replyJSON(401, envelope("unauthorized", "no")), false, 0, call.RefusedAuth, "unauthorized"},
-		"429":                 {replyJSON(429, envelope("rate_limit_error", "no"), "Retry-After", "300"), false, 0, call.RefusedBusy, "rate_limit_error"},
-		"HTML":                {reply(200, "text/html", "<html>"), false, 0, call.RefusedBusy, ""},
-		"no content":          {reply(204, "", ""), false, 0, call.RefusedBusy, ""},
-		"redirect":            {replyJSON(307, "", "Location", "/x"), false, 0, call.RefusedBusy, ""},
+		"401":                 {apitest.ReplyJSON(401, envelope("unauthorized", "no")), false, 0, call.RefusedAuth, "unauthorized"},
+		"429":                 {apitest.ReplyJSON(429, envelope("rate_limit_error", "no"), "Retry-After", "300"), false, 0, call.RefusedBusy, "rate_limit_error"},
+		"HTML":                {apitest.Reply(200, "text/html", "<html>"), false, 0, call.RefusedBusy, ""},
+		"no content":          {apitest.Reply(204, "", ""), false, 0, call.RefusedBusy, ""},
+		"redirect":            {apitest.ReplyJSON(307, "", "Location", "/x"), false, 0, call.RefusedBusy, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,12 +93,12 @@ func TestStreamEnds(t *testing.T) {
 			err := a.Stream(t.Context(), "sess_1", func() { opened = true }, func(agents.Event) { n++ })
 			require.Equal(t, test.opened, opened)
 			require.Equal(t, test.events, n)
-			require.Len(t, a.asked(), 1)
+			require.Len(t, a.Asked(), 1)
 			if test.class == "" {
 				require.NoError(t, err)
 				return
 			}
-			r := refused(t, err)
+			r := apitest.Refused(t, err)
 			require.Equal(t, test.class, r.Class)
 			require.Equal(t, test.code, r.Code)
 			require.Equal(t, "req_1", r.RequestID)

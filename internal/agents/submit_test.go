@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callfan/callfan/internal/agents"
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/pkg/call"
 )
 
@@ -41,45 +42,45 @@ func TestOutputsGoOutAsTheyAre(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := serve(t, replyJSON(202, ""))
+			a := serve(t, apitest.ReplyJSON(202, ""))
 			b := batch("call_1")
 			b.Answers[0].Result.Output = json.RawMessage(output)
 			require.NoError(t, a.Submit(t.Context(), b))
 			require.Equal(t, `{"events":[{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1",`+
-				`"success":true,"output":`+output+`}]}`, string(a.asked()[0].body))
+				`"success":true,"output":`+output+`}]}`, string(a.Asked()[0].Body))
 		})
 	}
 }
 
 func TestSubmitIsOneRequestForTheBatch(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(202, ""))
+	a := serve(t, apitest.ReplyJSON(202, ""))
 	b := batch("call_1", "call_2", "call_3")
 	b.Answers[1].Result = call.Result{Error: "customer 456 not found"}
 	b.Answers[2].Result = call.Result{Success: true}
 	require.NoError(t, a.Submit(t.Context(), b))
 
-	require.Len(t, a.asked(), 1)
-	got := a.asked()[0]
-	require.Equal(t, http.MethodPost, got.method)
-	require.Equal(t, "/v1/agents/sessions/sess_1/events", got.uri)
-	require.Equal(t, "key_1", got.header.Get("Idempotency-Key"))
-	require.Equal(t, "application/json", got.header.Get("Content-Type"))
-	require.Equal(t, "agents=v1", got.header.Get("OpenAI-Beta"))
+	require.Len(t, a.Asked(), 1)
+	got := a.Asked()[0]
+	require.Equal(t, http.MethodPost, got.Method)
+	require.Equal(t, "/v1/agents/sessions/sess_1/events", got.URI)
+	require.Equal(t, "key_1", got.Header.Get("Idempotency-Key"))
+	require.Equal(t, "application/json", got.Header.Get("Content-Type"))
+	require.Equal(t, "agents=v1", got.Header.Get("OpenAI-Beta"))
 	const want = `{"events":[` +
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_1","success":true,"output":"ok"},` +
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_2","success":false,"error":"customer 456 not found"},` +
 		`{"type":"agent.session.input.tool_result","turn_id":"turn_1","call_id":"call_3","success":true,"output":null}]}`
-	require.Equal(t, []byte(want), got.body)
+	require.Equal(t, want, got.Body)
 }
 
 func TestAnyTwoHundredIsAccepted(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
-		"200 JSON":  replyJSON(200, `{"whatever":1}`),
-		"202 empty": replyJSON(202, ""),
+		"200 JSON":  apitest.ReplyJSON(200, `{"whatever":1}`),
+		"202 empty": apitest.ReplyJSON(202, ""),
 		"204":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
-		"202 HTML":  reply(202, "text/html", "<html>"),
+		"202 HTML":  apitest.Reply(202, "text/html", "<html>"),
 		"cut body": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.WriteHeader(http.StatusAccepted)
@@ -105,17 +106,17 @@ func TestARedirectIsNotAcceptance(t *testing.T) {
 	}, func(c *agents.Config) {
 		c.HTTPClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	})
-	r := refused(t, a.Submit(t.Context(), batch("call_1")))
+	r := apitest.Refused(t, a.Submit(t.Context(), batch("call_1")))
 	require.Equal(t, call.RefusedBusy, r.Class)
 	require.Equal(t, http.StatusFound, r.Status)
-	require.Len(t, a.asked(), 1)
+	require.Len(t, a.Asked(), 1)
 }
 
 func TestAnEmptyBatchMakesNoRequest(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(202, ""))
+	a := serve(t, apitest.ReplyJSON(202, ""))
 	require.NoError(t, a.Submit(t.Context(), call.Batch{Session: "sess_1"}))
-	require.Empty(t, a.asked())
+	require.Empty(t, a.Asked())
 }
 
 func TestABrokenConnectionIsReplayedOnce(t *testing.T) {
@@ -129,7 +130,7 @@ func TestABrokenConnectionIsReplayedOnce(t *testing.T) {
 		}
 		warm.Done()
 		<-all
-		replyJSON(200, sessionJSON(""))(w, r)
+		apitest.ReplyJSON(200, sessionJSON(""))(w, r)
 	})
 	var reads sync.WaitGroup
 	for range 8 { // so that there are 8 kept connections
@@ -138,6 +139,6 @@ func TestABrokenConnectionIsReplayedOnce(t *testing.T) {
 	warm.Wait()
 	close(all)
 	reads.Wait()
-	require.Equal(t, call.RefusedBusy, refused(t, a.Submit(t.Context(), batch("call_1"))).Class)
-	require.LessOrEqual(t, len(a.asked()), 8+2)
+	require.Equal(t, call.RefusedBusy, apitest.Refused(t, a.Submit(t.Context(), batch("call_1"))).Class)
+	require.LessOrEqual(t, len(a.Asked()), 8+2)
 }

@@ -6,83 +6,38 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/internal/responses"
 	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/pkg/call"
 )
 
-const secret = "sk-test-Zm9vYmFy0123456789"
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// api is a server that answers with handler and remembers what it was asked.
+// api is a client and the server that it asks.
 type api struct {
 	*responses.Client
-
-	mu       sync.Mutex
-	requests []request
-}
-
-type request struct {
-	method, uri string
-	header      http.Header
-	body        string
+	*apitest.Server
 }
 
 func serve(t *testing.T, handler http.HandlerFunc, changes ...func(*responses.Config)) *api {
 	t.Helper()
-	a := &api{}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		a.mu.Lock()
-		a.requests = append(a.requests, request{method: r.Method, uri: r.RequestURI, header: r.Header.Clone(), body: string(body)})
-		a.mu.Unlock()
-		handler(w, r)
-	}))
+	server := apitest.Serve(t, handler)
 	var cfg responses.Config
-	cfg.APIKey, cfg.BaseURL = secret, srv.URL+"/v1"
+	cfg.APIKey, cfg.BaseURL = apitest.Secret, server.URL
 	for _, change := range changes {
 		change(&cfg)
 	}
 	client, err := responses.New(cfg)
 	require.NoError(t, err)
-	a.Client = client
-	t.Cleanup(func() {
-		client.Close()
-		srv.CloseClientConnections()
-		srv.Close()
-	})
-	return a
-}
-
-func (a *api) asked() []request {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.requests
-}
-
-// reply answers everything with one status, content type and body.
-func reply(status int, contentType, body string, headers ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		w.Header().Set("X-Request-Id", "req_1")
-		for i := 0; i+1 < len(headers); i += 2 {
-			w.Header().Set(headers[i], headers[i+1])
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
-}
-
-func replyJSON(status int, body string, headers ...string) http.HandlerFunc {
-	return reply(status, "application/json", body, headers...)
+	t.Cleanup(client.Close)
+	return &api{client, server}
 }
 
 // events answers with a stream of frames and then does end.
@@ -116,14 +71,6 @@ func quoted(s string) string {
 	}
 	b, _ := json.Marshal(s)
 	return string(b)
-}
-
-func refused(t *testing.T, err error) *call.Refusal {
-	t.Helper()
-	var r *call.Refusal
-	require.ErrorAs(t, err, &r)
-	require.NotContains(t, err.Error(), secret)
-	return r
 }
 
 // told collects events.
@@ -160,27 +107,27 @@ func TestNewRefusesBadConfiguration(t *testing.T) {
 	_, err := responses.New(responses.Config{})
 	require.ErrorContains(t, err, "OPENAI_API_KEY")
 	var cfg responses.Config
-	cfg.APIKey, cfg.Idle = secret, -1
+	cfg.APIKey, cfg.Idle = apitest.Secret, -1
 	_, err = responses.New(cfg)
 	require.ErrorContains(t, err, "negative")
-	require.NotContains(t, err.Error(), secret)
+	require.NotContains(t, err.Error(), apitest.Secret)
 }
 
 func TestARequestIsPostedAsItIs(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, whole), func(c *responses.Config) { c.Organization, c.Project = "org_1", "proj_1" })
+	a := serve(t, apitest.ReplyJSON(200, whole), func(c *responses.Config) { c.Organization, c.Project = "org_1", "proj_1" })
 	const body = `{ "model":"m", "input":"\u003c <", "n":9007199254740993, "stream":false }`
 	var got told
 	require.NoError(t, a.Create(t.Context(), json.RawMessage(body), "key_1", got.on))
-	asked := a.asked()[0]
-	require.Equal(t, "POST", asked.method)
-	require.Equal(t, "/v1/responses", asked.uri)
-	require.Equal(t, body, asked.body)
-	require.Equal(t, "key_1", asked.header.Get("Idempotency-Key"))
-	require.Equal(t, "application/json", asked.header.Get("Content-Type"))
-	require.Equal(t, "Bearer "+secret, asked.header.Get("Authorization"))
-	require.Equal(t, "org_1", asked.header.Get("OpenAI-Organization"))
-	require.Empty(t, asked.header.Get("OpenAI-Beta"))
+	asked := a.Asked()[0]
+	require.Equal(t, "POST", asked.Method)
+	require.Equal(t, "/v1/responses", asked.URI)
+	require.Equal(t, body, asked.Body)
+	require.Equal(t, "key_1", asked.Header.Get("Idempotency-Key"))
+	require.Equal(t, "application/json", asked.Header.Get("Content-Type"))
+	require.Equal(t, "Bearer "+apitest.Secret, asked.Header.Get("Authorization"))
+	require.Equal(t, "org_1", asked.Header.Get("OpenAI-Organization"))
+	require.Empty(t, asked.Header.Get("OpenAI-Beta"))
 }
 
 func TestARequestIsSentOnce(t *testing.T) {
@@ -189,42 +136,42 @@ func TestARequestIsSentOnce(t *testing.T) {
 	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if first {
 			first = false
-			replyJSON(200, whole)(w, r)
+			apitest.ReplyJSON(200, whole)(w, r)
 			return
 		}
 		panic(http.ErrAbortHandler) // a kept connection that breaks: net/http would repeat the request
 	})
 	var got told
 	require.NoError(t, a.Create(t.Context(), json.RawMessage(`{}`), "key_1", got.on))
-	r := refused(t, a.Create(t.Context(), json.RawMessage(`{}`), "key_2", got.on))
+	r := apitest.Refused(t, a.Create(t.Context(), json.RawMessage(`{}`), "key_2", got.on))
 	require.Equal(t, call.RefusedBusy, r.Class)
-	require.Len(t, a.asked(), 2)
+	require.Len(t, a.Asked(), 2)
 }
 
 func TestItemsOfAConversation(t *testing.T) {
 	t.Parallel()
 	const item = `{"type":"message", "id":"msg_2","n":9007199254740993}`
-	a := serve(t, replyJSON(200, `{"object":"list","data":[`+item+`,`+callOne+`],"has_more":true,"last_id":"fc_1"}`))
+	a := serve(t, apitest.ReplyJSON(200, `{"object":"list","data":[`+item+`,`+callOne+`],"has_more":true,"last_id":"fc_1"}`))
 	got, err := a.Items(t.Context(), "conv/1")
 	require.NoError(t, err)
 	require.Equal(t, []json.RawMessage{json.RawMessage(item), json.RawMessage(callOne)}, got)
-	require.Equal(t, "GET", a.asked()[0].method)
-	require.Equal(t, "/v1/conversations/conv%2F1/items?limit=100&order=desc", a.asked()[0].uri)
+	require.Equal(t, "GET", a.Asked()[0].Method)
+	require.Equal(t, "/v1/conversations/conv%2F1/items?limit=100&order=desc", a.Asked()[0].URI)
 
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		class   call.RefusalClass
 	}{
-		"none":    {replyJSON(404, envelope("not_found_error", "Conversation not found", "")), call.RefusedGone},
-		"no list": {replyJSON(200, `{"object":"list"}`), call.RefusedBusy},
-		"HTML":    {reply(200, "text/html", "<html>"), call.RefusedBusy},
+		"none":    {apitest.ReplyJSON(404, envelope("not_found_error", "Conversation not found", "")), call.RefusedGone},
+		"no list": {apitest.ReplyJSON(200, `{"object":"list"}`), call.RefusedBusy},
+		"HTML":    {apitest.Reply(200, "text/html", "<html>"), call.RefusedBusy},
 	} {
 		a := serve(t, test.handler)
 		_, err := a.Items(t.Context(), "conv_1")
-		require.Equal(t, test.class, refused(t, err).Class, name)
+		require.Equal(t, test.class, apitest.Refused(t, err).Class, name)
 	}
 	_, err = a.Items(t.Context(), "")
-	require.Equal(t, call.RefusedInvalid, refused(t, err).Class)
+	require.Equal(t, call.RefusedInvalid, apitest.Refused(t, err).Class)
 }
 
 func TestCancel(t *testing.T) {
@@ -233,38 +180,38 @@ func TestCancel(t *testing.T) {
 		handler http.HandlerFunc
 		class   call.RefusalClass // empty: nil
 	}{
-		"cancelled":       {replyJSON(200, `{"id":"resp_1","status":"cancelled"}`), ""},
-		"over":            {replyJSON(400, envelope("", "Cannot cancel a completed response.", "")), ""},
-		"not background":  {replyJSON(400, envelope("", "Only background responses can be cancelled", "")), ""},
-		"gone":            {replyJSON(404, envelope("not_found_error", "Response with id 'resp_1' not found.", "")), ""},
-		"conflict":        {replyJSON(409, envelope("conflict_error", "already cancelled", "")), ""},
-		"404 of a proxy":  {reply(404, "text/html", "<html>"), call.RefusedBusy},
-		"wrong base URL":  {replyJSON(404, envelope("", "Invalid URL (POST /responses)", "")), call.RefusedBusy},
-		"401":             {replyJSON(401, envelope("invalid_api_key", "no", "")), call.RefusedAuth},
-		"500":             {replyJSON(500, envelope("server_error", "no", "")), call.RefusedBusy},
+		"cancelled":       {apitest.ReplyJSON(200, `{"id":"resp_1","status":"cancelled"}`), ""},
+		"over":            {apitest.ReplyJSON(400, envelope("", "Cannot cancel a completed response.", "")), ""},
+		"not background":  {apitest.ReplyJSON(400, envelope("", "Only background responses can be cancelled", "")), ""},
+		"gone":            {apitest.ReplyJSON(404, envelope("not_found_error", "Response with id 'resp_1' not found.", "")), ""},
+		"conflict":        {apitest.ReplyJSON(409, envelope("conflict_error", "already cancelled", "")), ""},
+		"404 of a proxy":  {apitest.Reply(404, "text/html", "<html>"), call.RefusedBusy},
+		"wrong base URL":  {apitest.ReplyJSON(404, envelope("", "Invalid URL (POST /responses)", "")), call.RefusedBusy},
+		"401":             {apitest.ReplyJSON(401, envelope("invalid_api_key", "no", "")), call.RefusedAuth},
+		"500":             {apitest.ReplyJSON(500, envelope("server_error", "no", "")), call.RefusedBusy},
 		"nothing answers": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, call.RefusedBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := serve(t, test.handler)
 			err := a.Cancel(t.Context(), "resp_1")
-			require.Equal(t, "/v1/responses/resp_1/cancel", a.asked()[0].uri)
+			require.Equal(t, "/v1/responses/resp_1/cancel", a.Asked()[0].URI)
 			if test.class == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.Equal(t, test.class, refused(t, err).Class)
+			require.Equal(t, test.class, apitest.Refused(t, err).Class)
 		})
 	}
 }
 
 func TestIDsAreNotEmpty(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, whole))
+	a := serve(t, apitest.ReplyJSON(200, whole))
 	var got told
-	require.Equal(t, call.RefusedInvalid, refused(t, a.Cancel(t.Context(), "")).Class)
-	require.Equal(t, call.RefusedInvalid, refused(t, a.Retrieve(t.Context(), "", 0, true, got.on)).Class)
-	require.Empty(t, a.asked())
+	require.Equal(t, call.RefusedInvalid, apitest.Refused(t, a.Cancel(t.Context(), "")).Class)
+	require.Equal(t, call.RefusedInvalid, apitest.Refused(t, a.Retrieve(t.Context(), "", 0, true, got.on)).Class)
+	require.Empty(t, a.Asked())
 }
 
 func TestCreateRefusals(t *testing.T) {
@@ -274,41 +221,41 @@ func TestCreateRefusals(t *testing.T) {
 		class                      call.RefusalClass
 		code, param, callID, about string
 	}{
-		"invalid":                {replyJSON(400, envelope("invalid_value", "bad input", "input[0]")), call.RefusedInvalid, "invalid_value", "input[0]", "", "bad input"},
-		"previous response":      {replyJSON(400, envelope("previous_response_not_found", "Previous response with id 'resp_0' not found.", "previous_response_id")), call.RefusedInvalid, "previous_response_not_found", "previous_response_id", "", "resp_0"},
-		"previous response, 404": {replyJSON(404, envelope("", "Previous response with id 'resp_0' not found.", "previous_response_id")), call.RefusedInvalid, "previous_response_not_found", "previous_response_id", "", "resp_0"},
-		"missing output":         {replyJSON(400, envelope("", "No tool output found for function call call_1.", "input")), call.RefusedInvalid, "", "input", "call_1", "No tool output"},
-		"unknown call":           {replyJSON(400, envelope("", "No tool call found for function call output with call_id call_9.", "input")), call.RefusedInvalid, "", "input", "call_9", ""},
-		"no such model":          {replyJSON(404, envelope("model_not_found", "no such model", "model")), call.RefusedInvalid, "model_not_found", "model", "", ""},
-		"context length":         {replyJSON(400, envelope("context_length_exceeded", "Your input exceeds the context window of this model.", "input")), call.RefusedInvalid, "context_length_exceeded", "input", "", ""},
-		"output too large":       {replyJSON(400, envelope("string_above_max_length", "too much", "input[0].output")), call.RefusedTooLarge, "string_above_max_length", "input[0].output", "", ""},
-		"413 of a proxy":         {reply(413, "text/html", "<html>"), call.RefusedTooLarge, "", "", "", ""},
-		"401":                    {replyJSON(401, envelope("invalid_api_key", "Incorrect API key provided: "+secret, "")), call.RefusedAuth, "invalid_api_key", "", "", "[API key]"},
-		"403":                    {replyJSON(403, envelope("forbidden", "no", "")), call.RefusedAuth, "forbidden", "", "", ""},
-		"wrong base URL":         {replyJSON(404, envelope("", "Invalid URL (POST /responses)", "")), call.RefusedBusy, "", "", "", ""},
-		"404 of a proxy":         {reply(404, "text/html", "<html>"), call.RefusedBusy, "", "", "", ""},
-		"conversation in use":    {replyJSON(409, envelope("conversation_locked", "in use", "")), call.RefusedBusy, "conversation_locked", "", "", ""},
-		"429":                    {replyJSON(429, envelope("rate_limit_exceeded", "slow down", ""), "Retry-After", "300"), call.RefusedBusy, "rate_limit_exceeded", "", "", ""},
-		"no quota":               {replyJSON(429, envelope("insufficient_quota", "pay", "")), call.RefusedBusy, "insufficient_quota", "", "", ""},
-		"500":                    {replyJSON(500, envelope("server_error", "no", "")), call.RefusedBusy, "server_error", "", "", ""},
-		"502":                    {reply(502, "text/html", "<html>"), call.RefusedBusy, "", "", "", ""},
-		"redirect":               {replyJSON(307, "", "Location", "/x"), call.RefusedBusy, "", "", "", "redirect"},
-		"HTML":                   {reply(200, "text/html", "<html>"), call.RefusedBusy, "", "", "", "unexpected answer"},
-		"no content":             {reply(204, "", ""), call.RefusedBusy, "", "", "", ""},
-		"not a response":         {replyJSON(200, `{"object":"list","data":[]}`), call.RefusedBusy, "", "", "", "without an id"},
-		"a status of its own":    {replyJSON(200, `{"id":"resp_1","status":"odd"}`), call.RefusedBusy, "", "", "", "odd"},
+		"invalid":                {apitest.ReplyJSON(400, envelope("invalid_value", "bad input", "input[0]")), call.RefusedInvalid, "invalid_value", "input[0]", "", "bad input"},
+		"previous response":      {apitest.ReplyJSON(400, envelope("previous_response_not_found", "Previous response with id 'resp_0' not found.", "previous_response_id")), call.RefusedInvalid, "previous_response_not_found", "previous_response_id", "", "resp_0"},
+		"previous response, 404": {apitest.ReplyJSON(404, envelope("", "Previous response with id 'resp_0' not found.", "previous_response_id")), call.RefusedInvalid, "previous_response_not_found", "previous_response_id", "", "resp_0"},
+		"missing output":         {apitest.ReplyJSON(400, envelope("", "No tool output found for function call call_1.", "input")), call.RefusedInvalid, "", "input", "call_1", "No tool output"},
+		"unknown call":           {apitest.ReplyJSON(400, envelope("", "No tool call found for function call output with call_id call_9.", "input")), call.RefusedInvalid, "", "input", "call_9", ""},
+		"no such model":          {apitest.ReplyJSON(404, envelope("model_not_found", "no such model", "model")), call.RefusedInvalid, "model_not_found", "model", "", ""},
+		"context length":         {apitest.ReplyJSON(400, envelope("context_length_exceeded", "Your input exceeds the context window of this model.", "input")), call.RefusedInvalid, "context_length_exceeded", "input", "", ""},
+		"output too large":       {apitest.ReplyJSON(400, envelope("string_above_max_length", "too much", "input[0].output")), call.RefusedTooLarge, "string_above_max_length", "input[0].output", "", ""},
+		"413 of a proxy":         {apitest.Reply(413, "text/html", "<html>"), call.RefusedTooLarge, "", "", "", ""},
+		"401":                    {apitest.ReplyJSON(401, envelope("invalid_api_key", "Incorrect API key provided: "+apitest.Secret, "")), call.RefusedAuth, "invalid_api_key", "", "", "[API key]"},
+		"403":                    {apitest.ReplyJSON(403, envelope("forbidden", "no", "")), call.RefusedAuth, "forbidden", "", "", ""},
+		"wrong base URL":         {apitest.ReplyJSON(404, envelope("", "Invalid URL (POST /responses)", "")), call.RefusedBusy, "", "", "", ""},
+		"404 of a proxy":         {apitest.Reply(404, "text/html", "<html>"), call.RefusedBusy, "", "", "", ""},
+		"conversation in use":    {apitest.ReplyJSON(409, envelope("conversation_locked", "in use", "")), call.RefusedBusy, "conversation_locked", "", "", ""},
+		"429":                    {apitest.ReplyJSON(429, envelope("rate_limit_exceeded", "slow down", ""), "Retry-After", "300"), call.RefusedBusy, "rate_limit_exceeded", "", "", ""},
+		"no quota":               {apitest.ReplyJSON(429, envelope("insufficient_quota", "pay", "")), call.RefusedBusy, "insufficient_quota", "", "", ""},
+		"500":                    {apitest.ReplyJSON(500, envelope("server_error", "no", "")), call.RefusedBusy, "server_error", "", "", ""},
+		"502":                    {apitest.Reply(502, "text/html", "<html>"), call.RefusedBusy, "", "", "", ""},
+		"redirect":               {apitest.ReplyJSON(307, "", "Location", "/x"), call.RefusedBusy, "", "", "", "redirect"},
+		"HTML":                   {apitest.Reply(200, "text/html", "<html>"), call.RefusedBusy, "", "", "", "unexpected answer"},
+		"no content":             {apitest.Reply(204, "", ""), call.RefusedBusy, "", "", "", ""},
+		"not a response":         {apitest.ReplyJSON(200, `{"object":"list","data":[]}`), call.RefusedBusy, "", "", "", "without an id"},
+		"a status of its own":    {apitest.ReplyJSON(200, `{"id":"resp_1","status":"odd"}`), call.RefusedBusy, "", "", "", "odd"},
 		"cut": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "100")
-			replyJSON(200, `{"id":`)(w, r)
+			apitest.ReplyJSON(200, `{"id":`)(w, r)
 		}, call.RefusedBusy, "", "", "", "cut"},
-		"asked for a retry all day": {replyJSON(400, envelope("", "no", ""), "X-Should-Retry", "true"), call.RefusedInvalid, "", "", "", ""},
+		"asked for a retry all day": {apitest.ReplyJSON(400, envelope("", "no", ""), "X-Should-Retry", "true"), call.RefusedInvalid, "", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := serve(t, test.handler)
 			for _, body := range []string{`{"stream":true}`, `{"background":true}`, `{}`} {
 				var got told
-				r := refused(t, a.Create(t.Context(), json.RawMessage(body), "key_1", got.on))
+				r := apitest.Refused(t, a.Create(t.Context(), json.RawMessage(body), "key_1", got.on))
 				require.Empty(t, got)
 				require.Equal(t, test.class, r.Class, r.Error())
 				require.Equal(t, test.code, r.Code)
@@ -323,7 +270,7 @@ func TestCreateRefusals(t *testing.T) {
 					require.Equal(t, 5*time.Minute, r.RetryAfter)
 				}
 			}
-			require.Len(t, a.asked(), 3, "the client must not repeat a request")
+			require.Len(t, a.Asked(), 3, "the client must not repeat a request")
 		})
 	}
 }
@@ -337,7 +284,7 @@ func TestAServerThatIsAwayIsBusy(t *testing.T) {
 	client, err := responses.New(cfg)
 	require.NoError(t, err)
 	var got told
-	r := refused(t, client.Create(t.Context(), json.RawMessage(`{"stream":true}`), "k", got.on))
+	r := apitest.Refused(t, client.Create(t.Context(), json.RawMessage(`{"stream":true}`), "k", got.on))
 	require.Equal(t, call.RefusedBusy, r.Class)
 	require.Zero(t, r.Status)
 }

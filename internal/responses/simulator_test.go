@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/internal/responses"
 	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/internal/simulator"
@@ -166,7 +167,7 @@ func TestStreamsAreResumed(t *testing.T) {
 				require.Greater(t, skip, 10)
 				break
 			}
-			require.Equal(t, call.RefusedBusy, refused(t, err).Class)
+			require.Equal(t, call.RefusedBusy, apitest.Refused(t, err).Class)
 			if skip == 0 {
 				require.Empty(t, got.response, "nothing is known of it")
 				continue
@@ -230,7 +231,7 @@ func TestTheSimulatorsRefusals(t *testing.T) {
 				body = json.RawMessage(strings.Replace(string(body), "{", `{"stream":true,`, 1))
 			}
 			var got seen
-			r := refused(t, s.Create(t.Context(), body, "", got.on))
+			r := apitest.Refused(t, s.Create(t.Context(), body, "", got.on))
 			require.Equal(t, call.RefusedInvalid, r.Class, "%s: %v", name, r)
 			require.Equal(t, test.callID, r.CallID, name)
 			if test.param != "" {
@@ -243,10 +244,10 @@ func TestTheSimulatorsRefusals(t *testing.T) {
 	}
 	var got seen
 	for _, stream := range []bool{false, true} {
-		require.Equal(t, call.RefusedGone, refused(t, s.Retrieve(t.Context(), "resp_x", 0, stream, got.on)).Class)
+		require.Equal(t, call.RefusedGone, apitest.Refused(t, s.Retrieve(t.Context(), "resp_x", 0, stream, got.on)).Class)
 	}
 	_, err := s.Items(t.Context(), "conv_x")
-	require.Equal(t, call.RefusedGone, refused(t, err).Class)
+	require.Equal(t, call.RefusedGone, apitest.Refused(t, err).Class)
 	require.NoError(t, s.Cancel(t.Context(), "resp_x"))
 }
 
@@ -285,7 +286,7 @@ func TestFaultsOfTheSimulator(t *testing.T) {
 			{Kind: kind, Endpoint: simulator.EndpointResponseCreate, Next: 1},
 		}}})
 		var got seen
-		r := refused(t, s.Create(t.Context(), asks(`"hi"`, `,"stream":true`), "key_1", got.on))
+		r := apitest.Refused(t, s.Create(t.Context(), asks(`"hi"`, `,"stream":true`), "key_1", got.on))
 		require.Equal(t, call.RefusedBusy, r.Class, kind)
 		require.Equal(t, status, r.Status, kind)
 		require.NoError(t, s.Create(t.Context(), asks(`"hi"`, `,"stream":true`), "key_1", got.on))

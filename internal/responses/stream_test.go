@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/callfan/callfan/internal/apiclient/apitest"
 	"github.com/callfan/callfan/internal/responses"
 	"github.com/callfan/callfan/internal/runs"
 	"github.com/callfan/callfan/pkg/call"
@@ -39,7 +40,7 @@ func TestAStreamIsToldEventByEvent(t *testing.T) {
 		{Kind: runs.ItemDone, Sequence: 6, Index: 0, Item: item(callOne)},
 		{Kind: runs.Ended, Sequence: 7, Response: "resp_1", Status: "completed", Outcome: outcome()},
 	}, got)
-	require.Equal(t, "text/event-stream", a.asked()[0].header.Get("Accept"))
+	require.Equal(t, "text/event-stream", a.Asked()[0].Header.Get("Accept"))
 }
 
 func TestAnswersThatAreNotStreamed(t *testing.T) {
@@ -56,18 +57,18 @@ func TestAnswersThatAreNotStreamed(t *testing.T) {
 		"background is ignored":     {`{"background":true}`, whole},
 		"a server without statuses": {`{}`, `{"id":"resp_1","output":[` + callOne + `,` + callTwo + `],"usage":"odd"}`},
 	} {
-		a := serve(t, replyJSON(200, test.answer))
+		a := serve(t, apitest.ReplyJSON(200, test.answer))
 		var got told
 		require.NoError(t, a.Create(t.Context(), item(test.request), "", got.on), name)
 		require.Equal(t, all, got, name)
-		require.NotContains(t, a.asked()[0].header, "Idempotency-Key")
+		require.NotContains(t, a.Asked()[0].Header, "Idempotency-Key")
 	}
 }
 
 func TestABackgroundResponseHasBegun(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"queued", "in_progress"} {
-		a := serve(t, replyJSON(200, `{"id":"resp_1","status":"`+status+`","output":[]}`))
+		a := serve(t, apitest.ReplyJSON(200, `{"id":"resp_1","status":"`+status+`","output":[]}`))
 		var got told
 		require.NoError(t, a.Create(t.Context(), item(`{"background":true}`), "", got.on))
 		require.Equal(t, told{{Kind: runs.Created, Response: "resp_1", Status: status}}, got)
@@ -95,7 +96,7 @@ func TestEndsOfResponses(t *testing.T) {
 	} {
 		for _, handler := range []http.HandlerFunc{
 			events(stays, created, `{"type":"`+test.frame+`","sequence_number":9,"response":`+test.object+`}`),
-			replyJSON(200, test.object),
+			apitest.ReplyJSON(200, test.object),
 		} {
 			a := serve(t, handler)
 			var got told
@@ -167,14 +168,14 @@ func TestStreamsThatEndTooEarly(t *testing.T) {
 		"error without a type": {events(stays, `{"error":{"code":"rate_limit_exceeded","message":"slow down"}}`), "", call.RefusedBusy, "rate_limit_exceeded", "slow down"},
 		"error, invalid":       {events(stays, created, `{"type":"error","error":{"type":"invalid_request_error","code":"x","message":"no"}}`), "created", call.RefusedInvalid, "x", "no"},
 		"error, too long":      {events(stays, created, `{"type":"error","code":"context_length_exceeded","message":"no"}`), "created", call.RefusedInvalid, "context_length_exceeded", "no"},
-		"error, auth":          {events(stays, `{"type":"error","error":{"code":"invalid_api_key","message":"`+secret+`"}}`), "", call.RefusedAuth, "invalid_api_key", "[API key]"},
+		"error, auth":          {events(stays, `{"type":"error","error":{"code":"invalid_api_key","message":"`+apitest.Secret+`"}}`), "", call.RefusedAuth, "invalid_api_key", "[API key]"},
 		"error, empty":         {events(stays, `{"type":"error"}`), "", call.RefusedBusy, "", "reported an error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := serve(t, test.handler)
 			var got told
-			r := refused(t, a.Create(t.Context(), streamed, "", got.on))
+			r := apitest.Refused(t, a.Create(t.Context(), streamed, "", got.on))
 			require.Equal(t, test.kinds, got.kinds())
 			require.Equal(t, test.class, r.Class, r.Error())
 			require.Equal(t, test.code, r.Code)
@@ -195,14 +196,14 @@ func TestASilentAnswerIsBusy(t *testing.T) {
 		"stream":    {`{"stream":true}`, events(stays, created), "silent"},
 		"no answer": {`{}`, func(_ http.ResponseWriter, r *http.Request) { stays(r) }, "no answer in time"},
 		"half an answer": {`{}`, func(w http.ResponseWriter, r *http.Request) {
-			replyJSON(200, `{"id":`)(w, r)
+			apitest.ReplyJSON(200, `{"id":`)(w, r)
 			_ = http.NewResponseController(w).Flush()
 			stays(r)
 		}, "silent"},
 	} {
 		a := serve(t, test.handler, impatient)
 		var got told
-		r := refused(t, a.Create(t.Context(), item(test.request), "", got.on))
+		r := apitest.Refused(t, a.Create(t.Context(), item(test.request), "", got.on))
 		require.Equal(t, call.RefusedBusy, r.Class, name)
 		require.ErrorContains(t, r, test.about, name)
 		require.NotErrorIs(t, r, context.Canceled)
@@ -276,14 +277,14 @@ func TestACancelledCallerIsToldSo(t *testing.T) {
 
 func TestRetrieveGivesTheState(t *testing.T) {
 	t.Parallel()
-	a := serve(t, replyJSON(200, whole))
+	a := serve(t, apitest.ReplyJSON(200, whole))
 	var got told
 	require.NoError(t, a.Retrieve(t.Context(), "resp_1", 5, false, got.on))
 	require.Equal(t, told{{Kind: runs.Ended, Response: "resp_1", Status: "completed", Outcome: outcome()}}, got)
-	require.Equal(t, "/v1/responses/resp_1", a.asked()[0].uri)
-	require.Empty(t, a.asked()[0].body)
+	require.Equal(t, "/v1/responses/resp_1", a.Asked()[0].URI)
+	require.Empty(t, a.Asked()[0].Body)
 
-	a = serve(t, replyJSON(200, `{"id":"resp_1","status":"in_progress"}`))
+	a = serve(t, apitest.ReplyJSON(200, `{"id":"resp_1","status":"in_progress"}`))
 	got = nil
 	require.NoError(t, a.Retrieve(t.Context(), "resp_1", 5, false, got.on))
 	require.Equal(t, told{{Kind: runs.Created, Response: "resp_1", Status: "in_progress"}}, got)
@@ -292,15 +293,15 @@ func TestRetrieveGivesTheState(t *testing.T) {
 		handler http.HandlerFunc
 		class   call.RefusalClass
 	}{
-		"gone":             {replyJSON(404, envelope("not_found_error", "Response with id 'resp_1' not found.", "")), call.RefusedGone},
-		"another response": {replyJSON(200, `{"id":"resp_2","status":"completed"}`), call.RefusedBusy},
-		"500":              {replyJSON(500, envelope("server_error", "no", "")), call.RefusedBusy},
+		"gone":             {apitest.ReplyJSON(404, envelope("not_found_error", "Response with id 'resp_1' not found.", "")), call.RefusedGone},
+		"another response": {apitest.ReplyJSON(200, `{"id":"resp_2","status":"completed"}`), call.RefusedBusy},
+		"500":              {apitest.ReplyJSON(500, envelope("server_error", "no", "")), call.RefusedBusy},
 	} {
 		for _, stream := range []bool{false, true} {
 			a := serve(t, test.handler)
-			r := refused(t, a.Retrieve(t.Context(), "resp_1", 0, stream, got.on))
+			r := apitest.Refused(t, a.Retrieve(t.Context(), "resp_1", 0, stream, got.on))
 			require.Equal(t, test.class, r.Class, name)
-			require.Len(t, a.asked(), 1)
+			require.Len(t, a.Asked(), 1)
 		}
 	}
 }
@@ -314,31 +315,31 @@ func TestRetrieveResumesAStream(t *testing.T) {
 		{Kind: runs.ItemDone, Sequence: 6, Item: item(callOne)},
 		{Kind: runs.Ended, Sequence: 7, Response: "resp_1", Status: "completed", Outcome: outcome()},
 	}, got)
-	require.Equal(t, "/v1/responses/resp_1?include_obfuscation=false&starting_after=5&stream=true", a.asked()[0].uri)
-	require.Equal(t, "text/event-stream", a.asked()[0].header.Get("Accept"))
-	require.Empty(t, a.asked()[0].body)
+	require.Equal(t, "/v1/responses/resp_1?include_obfuscation=false&starting_after=5&stream=true", a.Asked()[0].URI)
+	require.Equal(t, "text/event-stream", a.Asked()[0].Header.Get("Accept"))
+	require.Empty(t, a.Asked()[0].Body)
 
 	require.NoError(t, a.Retrieve(t.Context(), "resp_1", 0, true, got.on))
-	require.NotContains(t, a.asked()[1].uri, "starting_after")
+	require.NotContains(t, a.Asked()[1].URI, "starting_after")
 }
 
 func TestRetrieveWithoutStreams(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
-		"the service has none": replyJSON(200, whole),
+		"the service has none": apitest.ReplyJSON(200, whole),
 		"it does not say the end": func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("stream") == "true" {
 				events(closes, progress)(w, r)
 				return
 			}
-			replyJSON(200, whole)(w, r)
+			apitest.ReplyJSON(200, whole)(w, r)
 		},
 		"not of this response": func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Query().Get("stream") == "true" {
-				replyJSON(400, envelope("", "This response cannot be streamed because it was not created with background=true.", "stream"))(w, r)
+				apitest.ReplyJSON(400, envelope("", "This response cannot be streamed because it was not created with background=true.", "stream"))(w, r)
 				return
 			}
-			replyJSON(200, whole)(w, r)
+			apitest.ReplyJSON(200, whole)(w, r)
 		},
 	} {
 		a := serve(t, handler)
