@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"time"
 
 	"github.com/callfan/callfan/internal/functionfile"
+	"github.com/callfan/callfan/internal/httpserver"
 	"github.com/callfan/callfan/pkg/executor"
 )
 
@@ -21,7 +20,7 @@ type App struct {
 	file     *functionfile.File
 	ex       *executor.Executor // with the functions that are known before Run
 	metrics  *metrics
-	listener net.Listener // nil without --metrics-listen
+	health   *httpserver.Server // nil without --metrics-listen
 	log      *slog.Logger
 }
 
@@ -39,7 +38,7 @@ func New(s Settings, version string, log *slog.Logger) (*App, error) {
 	if s.Check || s.Register || s.MetricsListen == "" {
 		return a, nil
 	}
-	if a.listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.MetricsListen); err != nil {
+	if a.health, err = httpserver.Listen(s.MetricsListen); err != nil {
 		return nil, fmt.Errorf("--metrics-listen: %w", err)
 	}
 	return a, nil
@@ -68,23 +67,15 @@ const healthStop = 2 * time.Second
 // MCP servers are awaited to the end, so that a probe sees the start and the stop.
 func (a *App) Run(ctx context.Context) error {
 	serving := newServing(a)
-	if a.listener == nil {
+	if a.health == nil {
 		return serving.run(ctx)
 	}
-	health := newHealth(ctx, serving.ready, a.metrics.handler())
-	served := make(chan error, 1)
-	go func() { served <- health.Serve(a.listener) }()
-	a.log.Info("serving health and metrics", "address", a.listener.Addr().String())
+	a.health.Serve(newHealth(ctx, serving.ready, a.metrics.handler()))
+	a.log.Info("serving health and metrics", "address", a.health.Addr())
 	err := serving.run(ctx)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthStop)
 	defer cancel()
-	if health.Shutdown(closing) != nil {
-		err = errors.Join(err, health.Close())
-	}
-	if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
-		err = errors.Join(err, failed)
-	}
-	return err
+	return errors.Join(err, a.health.Close(closing))
 }
 
 // Register declares the functions to a dispatcher, and serves none. MCP servers are
@@ -93,8 +84,8 @@ func (a *App) Register(ctx context.Context) error { return newServing(a).registe
 
 // Addr is the address of health and metrics, "" when they are off.
 func (a *App) Addr() string {
-	if a.listener == nil {
+	if a.health == nil {
 		return ""
 	}
-	return a.listener.Addr().String()
+	return a.health.Addr()
 }

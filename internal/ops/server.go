@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/callfan/callfan/internal/httpserver"
 )
 
 // Server serves health, metrics and the admin API.
 type Server struct {
 	cfg      Config
-	http     *http.Server
-	listener net.Listener
+	http     *httpserver.Server
 	stopping atomic.Bool
-	served   chan error
 }
 
 // New listens, and serves until Close. Its errors are about the configuration or
@@ -29,42 +28,32 @@ func New(cfg Config) (*Server, error) {
 	if err := CheckAddress(cfg.Listen, cfg.AdminToken); err != nil {
 		return nil, fmt.Errorf("ops: %w", err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", cfg.Listen)
+	listener, err := httpserver.Listen(cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("ops: %w; choose another address by --listen", err)
 	}
-	s := &Server{cfg: cfg, listener: listener, served: make(chan error, 1)}
-	s.http = &http.Server{
+	s := &Server{cfg: cfg, http: listener}
+	s.http.Serve(&http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-	}
-	go func() { s.served <- s.http.Serve(listener) }()
+	})
 	cfg.Logger.Info("serving health, metrics and the admin API", "address", s.Addr(), "admin_token", cfg.AdminToken != "")
 	return s, nil
 }
 
 // Addr is the host:port that the server listens on.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+func (s *Server) Addr() string { return s.http.Addr() }
 
 // Stopping makes the server not ready for the rest of its life, so that nothing
 // new is sent here while the process stops.
 func (s *Server) Stopping() { s.stopping.Store(true) }
 
 // Close finishes the requests under way, until ctx ends, and stops listening.
-func (s *Server) Close(ctx context.Context) error {
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, s.http.Close())
-	}
-	if failed := <-s.served; !errors.Is(failed, http.ErrServerClosed) {
-		err = errors.Join(err, failed)
-	}
-	return err
-}
+func (s *Server) Close(ctx context.Context) error { return s.http.Close(ctx) }
 
 func (s *Server) routes() http.Handler {
 	admin := http.NewServeMux()

@@ -55,6 +55,7 @@ var onlyImports = map[string][]string{
 		openai + "/openai-go/v3/responses",
 	},
 	"internal/webhooks": {
+		"internal/httpserver",
 		openai + "/openai-go/v3/option",
 		openai + "/openai-go/v3/webhooks",
 	},
