@@ -17,7 +17,7 @@ Action = Literal["continue", "ended", "register", "pull_again", "ask_consumer_in
 
 
 def heartbeat(ack_wait: float) -> float:
-    """How often a pull says that it is alive. Without it, a call that comes to an idle pull may have been on its way since the last time."""
+    """How often a pull says that it is alive: a call that comes to an idle pull may have been on its way since the last time."""
     return min(HEARTBEAT, ack_wait / _HEARTBEATS_PER_LEASE) if ack_wait > 0 else HEARTBEAT
 
 
