@@ -129,7 +129,7 @@ func TestAppServesItsFile(t *testing.T) {
 			regexpMatch(`callfan_executor_calls_total\{function="fail",outcome="failure",reason="handler"\} 1`, body) &&
 			regexpMatch(`callfan_executor_calls_total\{function="charge",outcome="success",reason="verified"\} 1`, body) &&
 			regexpMatch(`callfan_executor_calls_running\{function="cat"\} 0`, body)
-	}, 5*time.Second, 20*time.Millisecond, body)
+	}, 20*time.Second, 20*time.Millisecond, body)
 
 	stop()
 	require.NoError(t, <-done)

@@ -162,7 +162,7 @@ func requireGone(t *testing.T, pidFile string) {
 			return true // dead, and nobody has waited for it yet
 		}
 		return child.Signal(syscall.Signal(0)) != nil
-	}, 5*time.Second, 10*time.Millisecond, "the child of the program lives on")
+	}, 20*time.Second, 10*time.Millisecond, "the child of the program lives on")
 }
 
 func TestKilledExecutorTakesItsProgramsWithIt(t *testing.T) {

@@ -124,7 +124,7 @@ func TestListedAfterAccept(t *testing.T) {
 	require.Len(t, b.get(t, id).RequiredActions, 1)
 	require.NoError(t, b.post(t, id, "", success(actions[0], "1")), "repeating it is harmless")
 	requireAPIError(t, b.post(t, id, "", success(actions[0], "2")), 409, "conflict_error", "")
-	require.Eventually(t, func() bool { return b.get(t, id).Status == openai.AgentSessionStatusIdle }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.get(t, id).Status == openai.AgentSessionStatusIdle }, 20*time.Second, 10*time.Millisecond)
 	st := b.sim.Stats()
 	require.EqualValues(t, 1, st.ResultsAccepted)
 	require.EqualValues(t, 2, st.DuplicateSubmissions)
@@ -136,7 +136,7 @@ func TestRegistrationDelay(t *testing.T) {
 	id := b.create(t, script(t, "ok", oneCall("f")), "f")
 	a := b.get(t, id).RequiredActions[0]
 	requireAPIError(t, b.post(t, id, "", success(a, "1")), 400, "invalid_request_error", "Unknown pending tool call: "+a.CallID)
-	require.Eventually(t, func() bool { return b.post(t, id, "", success(a, "1")) == nil }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return b.post(t, id, "", success(a, "1")) == nil }, 20*time.Second, 20*time.Millisecond)
 	require.Equal(t, openai.AgentSessionStatusIdle, b.get(t, id).Status)
 }
 

@@ -70,7 +70,7 @@ func TestSessionListsPageAndFilter(t *testing.T) {
 		return len(page.Data)
 	}
 	require.Zero(t, filtered())
-	require.Eventually(t, func() bool { return filtered() == 1 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return filtered() == 1 }, 20*time.Second, 10*time.Millisecond)
 }
 
 func TestSessionUpdate(t *testing.T) {

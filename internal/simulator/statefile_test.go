@@ -226,7 +226,7 @@ func TestStateIsSavedWhileTheSimulatorRuns(t *testing.T) {
 	require.Eventually(t, func() bool {
 		raw, err := os.ReadFile(d.cfg.StateFile)
 		return err == nil && strings.Contains(string(raw), id)
-	}, 5*time.Second, 10*time.Millisecond)
+	}, 20*time.Second, 10*time.Millisecond)
 	info, err := os.Stat(d.cfg.StateFile)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())

@@ -237,7 +237,7 @@ func TestCallsAddedWhileOthersArePending(t *testing.T) {
 	}
 	b := start(t, simulator.Config{})
 	id := b.create(t, script(t, "ok", []map[string]any{{"name": "f"}, {"name": "late", "after_ms": 5}}), "f", "late")
-	require.Eventually(t, func() bool { return len(b.get(t, id).RequiredActions) == 2 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.get(t, id).RequiredActions) == 2 }, 20*time.Second, 5*time.Millisecond)
 }
 
 func TestForcedCallIDListedTwice(t *testing.T) {
@@ -357,9 +357,9 @@ func TestAdmissionAndThinkingTime(t *testing.T) {
 	requireAPIError(t, b.post(t, id, "", message), 409, "conflict_error", "session initial input is still pending")
 	_, err := b.client.Beta.Agents.Sessions.Delete(testContext(t), id)
 	requireAPIError(t, err, 409, "conflict_error", "session must be durably idle or failed without required actions before deletion")
-	require.Eventually(t, func() bool { return len(b.get(t, id).RequiredActions) == 1 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.get(t, id).RequiredActions) == 1 }, 20*time.Second, 5*time.Millisecond)
 	require.NoError(t, b.post(t, id, "", message), "input during a turn is queued")
 	text, _ := b.answerAll(t, id, func(string, string) string { return "1" })
 	require.NotEmpty(t, text)
-	require.Eventually(t, func() bool { return b.sim.Stats().TurnsCompleted == 2 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return b.sim.Stats().TurnsCompleted == 2 }, 20*time.Second, 5*time.Millisecond)
 }

@@ -85,7 +85,7 @@ func TestNATSComesBackWithItsStreams(t *testing.T) {
 			require.NoError(t, err)
 
 			end(server)
-			require.Eventually(t, func() bool { return !conn.IsConnected() }, 5*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return !conn.IsConnected() }, 20*time.Second, 5*time.Millisecond)
 			end(server) // a second time does nothing
 
 			server.Start()

@@ -228,7 +228,7 @@ func TestNATSStopSettlesEveryCall(t *testing.T) {
 		calls = append(calls, newCall("sleep", n, `{}`))
 	}
 	i.dispatch(calls...)
-	require.Eventually(t, func() bool { return runs.Load() == 3 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return runs.Load() == 3 }, 20*time.Second, time.Millisecond)
 	first.stop()
 	require.NoError(t, <-first.done)
 	require.Len(t, i.await(3), 3, "running calls were finished")
@@ -298,7 +298,7 @@ func TestNATSServerRestartLosesNothing(t *testing.T) {
 	var runs atomic.Int64
 	i.run(executor.Config{}, sleeper(time.Second, &runs, executor.WithEffects(call.EffectsNone)))
 	i.dispatch(newCall("sleep", 1, `{}`), newCall("sleep", 2, `{}`))
-	require.Eventually(t, func() bool { return runs.Load() == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return runs.Load() == 2 }, 20*time.Second, time.Millisecond)
 	i.server.Stop()
 	i.server.Start()
 	i.await(2)
@@ -312,7 +312,7 @@ func TestNATSReadyOnceRegistered(t *testing.T) {
 	i := install(t)
 	var runs atomic.Int64
 	r := i.run(executor.Config{}, sleeper(0, &runs))
-	require.Eventually(t, func() bool { return r.Ready(t.Context()) == nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Ready(t.Context()) == nil }, 20*time.Second, time.Millisecond)
 	require.ErrorIs(t, r.Run(t.Context()), executor.ErrAlreadyRunning)
 	require.ErrorIs(t, executor.HandleRaw(r.Executor, "late", func(context.Context, executor.Call) (executor.Output, error) { return executor.Output{}, nil }), executor.ErrAlreadyRunning)
 	r.stop()
@@ -325,7 +325,7 @@ func TestNATSFunctionOfAnotherPoolIsRefused(t *testing.T) {
 	i := install(t)
 	var runs atomic.Int64
 	r := i.run(executor.Config{}, sleeper(0, &runs))
-	require.Eventually(t, func() bool { return r.Ready(t.Context()) == nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Ready(t.Context()) == nil }, 20*time.Second, time.Millisecond)
 	ex, err := executor.New(executor.Config{Queue: i.cfg, Pool: "others", Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	require.NoError(t, sleeper(0, &runs)(ex))

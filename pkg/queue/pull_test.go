@@ -142,7 +142,7 @@ func TestNothingIsLostWhenTheServerIsKilled(t *testing.T) {
 				dispatches = append(dispatches, i.dispatch(fmt.Sprintf("sess_%d", turn), "f", n, `{}`))
 			}
 			for _, err := range i.dispatcher.Publish(ctx, dispatches) {
-				if err != nil {
+				if err != nil && !errors.Is(err, ErrGone) { // the server was killed before it said so, and the call was quick
 					t.Errorf("publish: %v", err)
 				}
 			}
