@@ -62,6 +62,7 @@ func TestFailuresKeepTheirOutputAndTheExitCode(t *testing.T) {
 	require.Contains(t, output, "FAIL\texample/a")
 	require.Contains(t, output, "ok  \texample/b")
 	require.NotContains(t, output, "quiet")
+	require.Regexp(t, `(?s)FAIL\texample/a.*\nfailed: example/a.TestFails\n +a_test.go:\d+: the reason\ntests took`, output, "the reason is repeated at the end")
 	require.Equal(t, "2 passed, 1 failed", lastLine(output))
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type report struct {
 	packages       map[string]*packageRun
 	passed, failed int
 	slowest        []event
+	// failures repeat, for the end, what tests that failed said of it: servers' logs may be between.
+	failures []string
 }
 
 // packageRun is what is known of a package that is being tested.
@@ -119,6 +122,7 @@ func (r *report) endPackage(e event) {
 	for _, test := range p.ran {
 		if p.failed[test] {
 			r.failed++
+			r.failures = append(r.failures, fmt.Sprintf("failed: %s.%s\n%s", e.Package, test, p.why(test)))
 		} else {
 			r.passed++
 		}
@@ -150,6 +154,33 @@ func (p *packageRun) said(test string) string {
 	return said.String()
 }
 
+// whyLines bounds what is repeated of a test that failed.
+const whyLines = 20
+
+// statement is the first line of what a test file says by t.Error, t.Log and the like.
+var statement = regexp.MustCompile(`^\s+\S+\.go:\d+: `)
+
+// why gives the first lines that test files say in a test that failed, and in its subtests.
+func (p *packageRun) why(test string) string {
+	var why strings.Builder
+	lines, ours := 0, false
+	for _, o := range p.output {
+		if top, _, _ := strings.Cut(o.Test, "/"); top != test || p.passed[o.Test] || lines == whyLines {
+			continue
+		}
+		if first := statement.FindString(o.Output); first != "" {
+			ours = strings.Contains(first, "_test.go:")
+		} else if strings.HasPrefix(strings.TrimSpace(o.Output), "--- ") || strings.HasPrefix(o.Output, "=== ") {
+			ours = false
+		}
+		if ours {
+			lines++
+			why.WriteString(o.Output)
+		}
+	}
+	return why.String()
+}
+
 // finish prints the summary. A package that never ended counts as failed, and so does a go test that failed without
 // saying for what.
 func (r *report) finish(testFailed bool, took time.Duration) (passed, failed int) {
@@ -166,6 +197,9 @@ func (r *report) finish(testFailed bool, took time.Duration) (passed, failed int
 	slices.SortFunc(r.slowest, func(a, b event) int { return int(b.Elapsed - a.Elapsed) })
 	for _, e := range r.slowest {
 		fmt.Fprintf(r.out, "slow: %s.%s took %.1fs\n", e.Package, e.Test, e.Elapsed)
+	}
+	for _, failure := range r.failures {
+		fmt.Fprint(r.out, failure)
 	}
 	fmt.Fprintf(r.out, "tests took %s\n%d passed, %d failed\n", took.Round(100*time.Millisecond), r.passed, r.failed)
 	return r.passed, r.failed
