@@ -184,7 +184,6 @@ func TestDemoFailsWhenCallsAreLost(t *testing.T) {
 	t.Parallel()
 	faults := filepath.Join(t.TempDir(), "faults.json")
 	require.NoError(t, os.WriteFile(faults, []byte(`{"rules":[{"kind":"unavailable","endpoint":"events_post","rate":1}]}`), 0o600))
-	began := time.Now()
 	code, p := programtest.Run(t, command(t, "demo", "--json", "--faults", faults, "--stall", "2s"))
 	require.Equal(t, exitFailed, code)
 	counts := report(t, p.Stdout.String())
@@ -192,7 +191,7 @@ func TestDemoFailsWhenCallsAreLost(t *testing.T) {
 	require.Positive(t, counts["lost"])
 	require.Contains(t, p.Stderr.String(), "nothing has happened for 2s")
 	require.Contains(t, p.Stderr.String(), strconv.Itoa(counts["lost"])+" calls were lost")
-	require.Less(t, time.Since(began), 30*time.Second)
+	require.Less(t, counts["wall_ms"], 30_000)
 }
 
 func TestDemoStopsWhenAsked(t *testing.T) {
