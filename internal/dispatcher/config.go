@@ -124,6 +124,6 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// dedupeSafe is how long after its first try a publication can be repeated and
-// still be recognised by the queue, with a margin for slow retries.
+// dedupeSafe is until when after its first try a publication can be repeated and still be
+// recognised by the queue, with a margin for what is sent then and arrives later.
 func (c Config) dedupeSafe() time.Duration { return c.DuplicateWindow * 5 / 6 }

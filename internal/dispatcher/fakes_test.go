@@ -269,7 +269,9 @@ type fakeQueue struct {
 	// slow is how long a publication takes.
 	slow time.Duration
 	// fail makes publications fail.
-	fail      error
+	fail error
+	// hangs makes publications wait for the end of their time.
+	hangs     bool
 	acks      int
 	cancelled []call.Key
 	// taken says whether an executor has a hand-over; nil: nobody has any.
@@ -288,8 +290,15 @@ func newFakeQueue(run func(call.Dispatch) (call.Outcome, bool)) *fakeQueue {
 	return &fakeQueue{run: run, outcomes: make(chan []call.Delivered, 1000)}
 }
 
-func (q *fakeQueue) Publish(_ context.Context, ds []call.Dispatch) []error {
+func (q *fakeQueue) Publish(ctx context.Context, ds []call.Dispatch) []error {
 	<-time.After(q.slow)
+	q.mu.Lock()
+	hangs := q.hangs
+	q.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return slices.Repeat([]error{ctx.Err()}, len(ds))
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	errs := make([]error, len(ds))

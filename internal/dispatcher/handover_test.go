@@ -47,6 +47,31 @@ func TestPublicationIsRepeatedAndThenUncertain(t *testing.T) {
 	})
 }
 
+// A retry that goes on beyond the duplicate window would be stored as a second call, and run.
+func TestAPublicationEndsBeforeTheQueueForgets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{api: &fakeAPI{calls: listedCalls(1)}, queue: newFakeQueue(nil), store: newMemory("s")}
+		b.queue.fail = errors.New("no answer")
+		b.run(t, Config{DuplicateWindow: 30 * time.Second}, func() {
+			wait(15 * time.Second)
+			b.queue.mu.Lock()
+			b.queue.hangs = true
+			b.queue.mu.Unlock()
+			wait(9 * time.Second)
+			b.queue.mu.Lock()
+			b.queue.fail, b.queue.hangs = nil, false
+			b.queue.mu.Unlock()
+			require.Empty(t, b.queue.dispatches(), "the one that hangs has not come to its end")
+			wait(14 * time.Second) // a delay of up to 10 s follows
+			ds := b.queue.dispatches()
+			require.Len(t, ds, 1, "it ended 25 s after the first try")
+			require.Equal(t, 2, ds[0].Handover)
+			require.True(t, ds[0].Uncertain)
+		})
+	})
+}
+
 func TestHandOverThatIsOverIsRepeatedAsUncertain(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, then func(b *bench)) {

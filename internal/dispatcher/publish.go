@@ -114,11 +114,13 @@ func (s *session) publish(due []*tracked, now time.Time) {
 		}
 		s.setDeadline(t)
 	}
+	until := now.Add(publishTimeout)
 	dispatches := make([]call.Dispatch, len(due))
 	var releases []func()
 	unproven := make([]bool, len(due))
 	for i, t := range due {
 		unproven[i] = t.unproven
+		until = earlier(until, t.tried.Add(s.d.cfg.dedupeSafe())) // later, a slow retry would be stored as a second call
 		if t.over == nil {
 			t.over = make(chan struct{})
 		}
@@ -127,7 +129,7 @@ func (s *session) publish(due []*tracked, now time.Time) {
 		t.releases = nil
 	}
 	s.async(func() func() {
-		ctx, cancel := context.WithTimeout(s.p.work, publishTimeout)
+		ctx, cancel := context.WithDeadline(s.p.work, until)
 		defer cancel()
 		if err := s.record(ctx, moves); err != nil {
 			return func() { s.notPublished(due, err) }

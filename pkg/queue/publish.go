@@ -102,6 +102,12 @@ func (c *Conn) publishAll(ctx context.Context, what string, burst []publication,
 	start := time.Now()
 	var waits *backoff.ExponentialBackOff
 	for len(burst) > 0 {
+		if ctx.Err() != nil { // nothing is sent any more: who asked may know that it came too late
+			for _, p := range burst {
+				*p.err = fmt.Errorf("%w: %s: %w", ErrUnavailable, p.msg.Subject, context.Cause(ctx))
+			}
+			return
+		}
 		for i := range burst {
 			p := &burst[i]
 			p.future, *p.err = c.async.PublishMsgAsync(p.msg)

@@ -205,6 +205,21 @@ func TestPublishGivesUpInTime(t *testing.T) {
 	require.ErrorIs(t, errs[0], stopped)
 }
 
+// What is sent late may be stored as a second call, when the server does not recognise it any more.
+func TestPublishSendsNothingOnceItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	i := install(t, Config{})
+	over, cancel := context.WithDeadline(testContext(t), time.Now().Add(-time.Second))
+	defer cancel()
+	errs := i.dispatcher.Publish(over, []call.Dispatch{i.dispatch("s", "f", 1, `{}`), i.dispatch("s", "f", 2, `{}`)})
+	for _, err := range errs {
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, ErrUnavailable)
+	}
+	requireNoErrors(t, i.dispatcher.Publish(testContext(t), []call.Dispatch{i.dispatch("s", "f", 3, `{}`)}))
+	require.EqualValues(t, 1, i.messages(t, "FN_CALLS"))
+}
+
 func TestPublishAfterClose(t *testing.T) {
 	t.Parallel()
 	i := install(t, Config{})

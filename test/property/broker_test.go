@@ -71,13 +71,13 @@ func newBroker(w *world) *broker {
 }
 
 // Publish stores hand-overs, as dispatcher.Queue declares.
-func (b *broker) Publish(_ context.Context, dispatches []call.Dispatch) []error {
+func (b *broker) Publish(ctx context.Context, dispatches []call.Dispatch) []error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	errs := make([]error, len(dispatches))
 	f := take(&b.publishFaults)
 	for i := range dispatches {
-		if f == refused {
+		if f == refused || ctx.Err() != nil {
 			errs[i] = errRefused
 			continue
 		}
