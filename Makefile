@@ -22,8 +22,6 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 # Tests start server processes, which the test cache does not see: -count=1 runs them every time. The linters vet, too.
 TESTFLAGS ?= -race -p 2 -count=1 -vet=off -timeout 15m
 PACKAGES ?= ./...
-# These take longest: begun last, they would be waited for by an idle machine.
-LONGEST := ./test/e2e ./pkg/conformance
 BENCH ?= .
 # How long `make chaos` asks for calls and makes faults, and the seed of both; 0 draws one.
 CHAOS_TIME ?= 30m
@@ -59,7 +57,7 @@ build: ## Build the three programs into bin/
 .PHONY: test
 test: deps fmt-check lint build samples-deps peers-deps ## Check everything: format, lint, build, all tests with the race detector, the SDKs, and the short chaos run
 	go build -o bin/testcount ./tools/testcount
-	bin/testcount $(TESTFLAGS) $(if $(filter ./...,$(PACKAGES)),$(LONGEST)) $(PACKAGES)
+	bin/testcount $(TESTFLAGS) $(PACKAGES)
 	$(MAKE) --no-print-directory test-others
 
 SUITES := python typescript java rust languages helm images
