@@ -58,6 +58,9 @@ func tlsScene() scene {
 				before := greeted.Load()
 				p := t.launch(asks(foreign)...)
 				t.eventually(startWithin, func() bool { return greeted.Load() > before || p.gone() }, "the executor did not try to connect")
+				if !t.until(settleTime, func() bool { return greeted.Load() > before }) {
+					t.failf("the executor ended (%s) before it tried to connect", p.status())
+				}
 				t.never(time.Second, func() bool { return t.registeredSince(p.began) },
 					"the executor took a server whose certificate is not signed by the authority of NATS_CA")
 				p.kill()
